@@ -15,7 +15,7 @@ import { DeadLetters } from '../src/engine/dead-letters/dead-letters.ts';
 import type { Change } from '../src/feed/reading/change.ts';
 import { Ingestor } from '../src/ingest/ingestor.ts';
 import { databaseSink } from '../src/ingest/sink.ts';
-import { messageOf } from '../src/kinds/publish/event.ts';
+import { eventMessageOf } from '../src/kinds/publish/event.ts';
 import { publishRunner } from '../src/kinds/publish/publish-runner.ts';
 import { CosmosAccess } from '../src/access/cosmos-access.ts';
 import { EventHubSink } from '../src/access/event-hub.ts';
@@ -47,7 +47,7 @@ const CHANGES: readonly Change[] = Array.from({ length: EVENTS }, (_, n) => ({
   op: 'upsert',
   doc: { id: `${n}`, key: `k${n % 500}`, type: 'thing', text: 'x'.repeat(500) },
 }));
-const MESSAGES = CHANGES.flatMap((change) => messageOf(SPEC, change) ?? []);
+const MESSAGES = CHANGES.flatMap((change) => eventMessageOf(SPEC, change) ?? []);
 
 /** What the ordering, the ids and the waiting cost over the client alone, and how far both are from what is often written. */
 export const b17: Benchmark = {

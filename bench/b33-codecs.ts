@@ -1,5 +1,5 @@
 // The codecs of the archive on what a sweep's blob and a compaction's blob hold.
-import { lineOf } from '../src/archive/blobs/blob.ts';
+import { blobLineOf } from '../src/archive/blobs/blob.ts';
 import { compress, decompress } from '../src/archive/blobs/codec.ts';
 import type { ArchiveCodec } from '../src/pipeline/specs.ts';
 import { type Benchmark, type Figure, atLeast, plain, ratios, seconds } from './support/measure.ts';
@@ -50,7 +50,7 @@ export const b33: Benchmark = {
 const textOf = (documents: number): string =>
   things(0, documents)
     .map((doc, n) =>
-      lineOf({
+      blobLineOf({
         container: 'Source',
         key: [String(doc['key'])],
         id: String(doc['id']),

@@ -1,7 +1,7 @@
 // Documents for one pattern of a workload: as many to a value of a field as the pattern finds by it, and none more, because
 // the server has no index that is sorted by two fields and loads all that an ORDER BY sorts.
-import { parentOf, parentField, countOf, rowsOf } from '../../src/model/propose/design.ts';
-import type { Access, Entity, Needs } from '../../src/model/propose/needs.ts';
+import { parentOf, parentField, proposedCountOf, proposedRowsOf } from '../../src/model/propose/design.ts';
+import type { NeededAccess, Entity, Needs } from '../../src/model/propose/needs.ts';
 
 export type Doc = Readonly<Record<string, unknown>> & { readonly id: string };
 export type Data = ReadonlyMap<string, readonly Doc[]>;
@@ -11,7 +11,7 @@ const GROUPS = 5;
 /** A list that may be embedded. */
 const SOME = 100;
 
-export function dataOf(needs: Needs, access: Access): Data {
+export function dataOf(needs: Needs, access: NeededAccess): Data {
   return new Map(
     needs.entities.map((entity) => {
       const sizes = groupsOf(needs, entity, access);
@@ -22,7 +22,7 @@ export function dataOf(needs: Needs, access: Access): Data {
 }
 
 /** Some values of each field, and children for each parent. */
-function howMany(needs: Needs, entity: Entity, access: Access): number {
+function howMany(needs: Needs, entity: Entity, access: NeededAccess): number {
   const sizes = groupsOf(needs, entity, access);
   const parent = parentOf(needs, entity);
   const children = parent ? howMany(needs, parent, access) * (sizes.get(parentField(parent, entity)) ?? 0) : 0;
@@ -30,19 +30,19 @@ function howMany(needs: Needs, entity: Entity, access: Access): number {
 }
 
 /** Field → how many documents have one value of it. */
-function groupsOf(needs: Needs, entity: Entity, access: Access): Map<string, number> {
+function groupsOf(needs: Needs, entity: Entity, access: NeededAccess): Map<string, number> {
   const sizes = new Map<string, number>();
   const parent = parentOf(needs, entity);
   const family = [entity.name, parent?.name].includes(access.entity);
   // An element is read and written with all the others of its parent.
   if (parent && family) {
-    const average = countOf(needs, parent, entity);
+    const average = proposedCountOf(needs, parent, entity);
     if (access.withs.includes(entity.name) || average <= SOME) sizes.set(parentField(parent, entity), average);
   }
   if (entity.name !== access.entity || access.by.includes('id') || !['list', 'total'].includes(access.kind))
     return sizes;
   // The values of all fields change together, so each of several fields leaves as many as all of them.
-  for (const field of access.by) sizes.set(field, rowsOf(needs, access));
+  for (const field of access.by) sizes.set(field, proposedRowsOf(needs, access));
   return sizes;
 }
 

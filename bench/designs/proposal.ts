@@ -1,5 +1,5 @@
 // The plan of a written data model: its containers, and the operations of its mapping.
-import type { ContainerDetail, Design, Mapping } from '../../src/model/documents.ts';
+import type { ContainerDetail, Design, PatternMapping } from '../../src/model/documents.ts';
 import { PROFILES } from '../../src/model/estimate.ts';
 import { parentField } from '../../src/model/propose/design.ts';
 import type { Entity, Needs } from '../../src/model/propose/needs.ts';
@@ -110,7 +110,7 @@ export function planOf(needs: Needs, design: Design): Plan {
 }
 
 function stepsOf(
-  { operations, queries, containers }: Mapping,
+  { operations, queries, containers }: PatternMapping,
   { doc, derived, values }: { doc: Doc; derived: Doc | undefined; values: Readonly<Record<string, unknown>> },
 ): Step[] {
   const [place = '', other = place] = containers;

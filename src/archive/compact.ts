@@ -8,7 +8,7 @@ import { untilStopped, whileFresh } from '../feed/tenure/fences.ts';
 import { Entries, type StoredEntry, forEach } from '../kinds/archive/entries.ts';
 import { untilDone } from '../kinds/conflict.ts';
 import type { DocumentAccess } from '../access/document-access.ts';
-import { ArchiveDamaged, bytesOf, documentOf, linesIn, unlessDamaged } from './blobs/blob.ts';
+import { ArchiveDamaged, blobBytesOf, documentOf, linesIn, unlessDamaged } from './blobs/blob.ts';
 import { BlobOffline } from './blobs/blob-offline.ts';
 import type { ErasableStore, HoldingStore } from './blobs/blob-store.ts';
 import { isOfErased } from './sweep/eligibility.ts';
@@ -271,7 +271,7 @@ async function join(
 }
 
 async function linesOf(store: ErasableStore, name: string): Promise<Line[]> {
-  return linesIn(name, await bytesOf(store, name)).map((line) => ({ line, change: documentOf(name, line) }));
+  return linesIn(name, await blobBytesOf(store, name)).map((line) => ({ line, change: documentOf(name, line) }));
 }
 
 /** The lines of a blob; undefined if another compaction has removed it since the manifest was read. */

@@ -12,7 +12,7 @@ import { writeBlob } from './sweep/leave-by-ttl.ts';
 import { delist, enlist } from './blobs/manifests.ts';
 import type { ArchiveFault, ArchivedDocument } from './types.ts';
 
-export interface EraseOptions {
+export interface ArchiveEraseOptions {
   readonly store: ErasableStore;
   readonly stateContainer: string;
   /** To each place whose documents the blobs have. */
@@ -53,7 +53,7 @@ type Tally = { -readonly [K in keyof ErasedArchive]: ErasedArchive[K] } & {
  * tenant's documents from their containers, and every sweep and restore that may have read one has ended: they would
  * write a removed blob or document again.
  */
-export async function eraseFromArchive(options: EraseOptions): Promise<ErasedArchive> {
+export async function eraseFromArchive(options: ArchiveEraseOptions): Promise<ErasedArchive> {
   const { store, tenant, clock, settleMs, signal } = options;
   const tally: Tally = { lines: 0, removed: [], rewritten: 0, entries: 0, held: [], faults: [] };
   const due: string[] = [];
@@ -74,7 +74,7 @@ export async function eraseFromArchive(options: EraseOptions): Promise<ErasedArc
 
 /** The lines of a tenant in every blob that can be read, listed or not. */
 export async function* linesOfTenant(
-  options: Pick<EraseOptions, 'store' | 'tenant' | 'owns' | 'signal'>,
+  options: Pick<ArchiveEraseOptions, 'store' | 'tenant' | 'owns' | 'signal'>,
 ): AsyncGenerator<ArchivedDocument> {
   for await (const name of options.store.listEver('')) {
     options.signal.throwIfAborted();
@@ -85,7 +85,7 @@ export async function* linesOfTenant(
 }
 
 /** Makes everything that names the blob name its successor. True: the blob has lines of the tenant. */
-async function detach(name: string, options: EraseOptions, tally: Tally): Promise<boolean> {
+async function detach(name: string, options: ArchiveEraseOptions, tally: Tally): Promise<boolean> {
   const { store, accesses, stateContainer } = options;
   const entries = new Entries(stateContainer);
   const read = await linesOf(name, options);
@@ -125,7 +125,7 @@ interface Lines {
 /** @throws ArchiveDamaged a blob that others share can't be read */
 async function linesOf(
   name: string,
-  { store, tenant, owns }: Pick<EraseOptions, 'store' | 'tenant' | 'owns'>,
+  { store, tenant, owns }: Pick<ArchiveEraseOptions, 'store' | 'tenant' | 'owns'>,
 ): Promise<Lines | undefined> {
   const place = placeOf(name);
   const whole = isTenant(place, tenant) && !isShared(place);
@@ -146,7 +146,7 @@ async function linesOf(
 }
 
 /** Writes the blob without the tenant's lines, and lists it; undefined if it has no others. */
-async function rewritten(name: string, { kept }: Lines, { store }: EraseOptions) {
+async function rewritten(name: string, { kept }: Lines, { store }: ArchiveEraseOptions) {
   const [first] = kept.values();
   if (!first) return undefined;
   const source: SourceRef = { container: first.container, type: first.type };
@@ -157,7 +157,7 @@ async function rewritten(name: string, { kept }: Lines, { store }: EraseOptions)
 }
 
 /** Removes a detached blob, once no entry names it. */
-async function removeBlob(name: string, options: EraseOptions, tally: Tally): Promise<void> {
+async function removeBlob(name: string, options: ArchiveEraseOptions, tally: Tally): Promise<void> {
   const entries = new Entries(options.stateContainer);
   const read = await linesOf(name, options);
   for (const access of options.accesses)
@@ -176,7 +176,7 @@ async function removeBlob(name: string, options: EraseOptions, tally: Tally): Pr
   tally.rewritten += read && read.kept.size > 0 ? 1 : 0;
 }
 
-async function take(name: string, { store }: EraseOptions, tally: Tally): Promise<boolean> {
+async function take(name: string, { store }: ArchiveEraseOptions, tally: Tally): Promise<boolean> {
   const outcome = await store.remove(name);
   tally[outcome].push(name);
   return outcome === 'removed';

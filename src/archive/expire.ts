@@ -9,7 +9,7 @@ import { Entries, type StoredEntry, forEach } from '../kinds/archive/entries.ts'
 import { untilDone } from '../kinds/conflict.ts';
 import type { DocumentAccess } from '../access/document-access.ts';
 import type { MovingKeys } from './compact.ts';
-import { bytesOf, recordOf, unlessDamaged, unpack } from './blobs/blob.ts';
+import { blobBytesOf, recordOf, unlessDamaged, unpack } from './blobs/blob.ts';
 import type { ErasableStore } from './blobs/blob-store.ts';
 import { type Period, isShared, isTenant, prefixOf } from './blobs/layout.ts';
 import { delist, enlist, markExpired, readManifest } from './blobs/manifests.ts';
@@ -152,7 +152,7 @@ async function retire(
   options: ExpireOptions,
   tally: Tally,
 ): Promise<void> {
-  const bytes = await bytesOf(archive.store, of.blob);
+  const bytes = await blobBytesOf(archive.store, of.blob);
   const documents = unpack(of.blob, bytes);
   const moving = await options.moving?.();
   if (documents.some(({ key }) => moving?.has(key))) tally.left += 1;

@@ -33,7 +33,7 @@ export interface ArchiveServices {
 }
 
 /** How old a read may be, milliseconds (ASM-A3). */
-export const READ_LAG_MS = 5_000;
+export const ARCHIVE_LAG_MS = 5_000;
 
 /** Opens one archive projection for sweep, restore, verify and list. */
 export async function openArchive(
@@ -71,7 +71,7 @@ export function historyOf(
   model: Model,
   services: Omit<ArchiveServices, 'store'> & { readonly store?: BlobStore | undefined; readonly readLagMs?: number },
 ): History {
-  const { database, state, store, shared = false, meter = new Meter(), readLagMs = READ_LAG_MS } = services;
+  const { database, state, store, shared = false, meter = new Meter(), readLagMs = ARCHIVE_LAG_MS } = services;
   if (!store && pipeline.archives.length > 0)
     throw archiveError('storage-missing', 'The pipeline archives documents, and STORAGE is not set');
   return {

@@ -10,9 +10,9 @@ import type { CommitResult, DocumentAccess } from '../access/document-access.ts'
 import { isOfErased } from './sweep/eligibility.ts';
 import { systemClock } from '../base/clock.ts';
 import { leavingOf, stay } from '../kinds/archive/leaving.ts';
-import { RESTORING, withoutSystemFields } from '../feed/reading/mapper.ts';
+import { RESTORING, feedWithoutSystemFields } from '../feed/reading/mapper.ts';
 import { RESTORING_TTL_S } from './placeholder.ts';
-import { eachArchived, lineOf } from './sweep/selection.ts';
+import { eachArchived, selectionLineOf } from './sweep/selection.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, ReadErased, RestoreResult, Selection } from './types.ts';
 import { archiveError } from './errors.ts';
@@ -95,7 +95,7 @@ async function restoreOne(
     // stands for a day.
     const [found] = first && archive.mode === 'latest-version' ? [] : await access.read(container, key, [id]);
     if (found && found['type'] !== RESTORING) {
-      const leaving = leavingOf(found, withoutSystemFields(found));
+      const leaving = leavingOf(found, feedWithoutSystemFields(found));
       if (leaving?.intact && leaving.of) {
         sent = restoredMark(leaving.of.version, leaving.stored);
         restored = await stay({ ...hint, version: { ...hint.version, etag: found._etag }, leaving }, access);
@@ -117,7 +117,8 @@ async function restoreOne(
       return true;
     }
     if (archive.mode === 'all-versions' && !(await entries.confirm(entry, access))) return false;
-    const document = compareVersions(entry.version, hint.version) === 'same' ? hint : await lineOf(archive, entry);
+    const document =
+      compareVersions(entry.version, hint.version) === 'same' ? hint : await selectionLineOf(archive, entry);
     erased = await isOfErased(archive, document, readErased);
     if (erased) {
       await access.commit(container, key, [{ op: 'delete', id, ifMatch }]);

@@ -1,6 +1,6 @@
 import { projectionId } from '../pipeline/specs.ts';
 import { Entries, type StoredEntry } from '../kinds/archive/entries.ts';
-import { ArchiveDamaged, bytesOf, recordOf, unpack } from './blobs/blob.ts';
+import { ArchiveDamaged, blobBytesOf, recordOf, unpack } from './blobs/blob.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
 import { BlobOffline } from './blobs/blob-offline.ts';
 import { drawBlobs } from './blobs/draw-blobs.ts';
@@ -154,7 +154,7 @@ type Inspected =
 
 async function inspect(store: BlobStore, name: string): Promise<Inspected> {
   try {
-    const bytes = await bytesOf(store, name);
+    const bytes = await blobBytesOf(store, name);
     const documents = unpack(name, bytes);
     return { documents, bytes: bytes.length, record: recordOf(name, bytes, documents) };
   } catch (error) {

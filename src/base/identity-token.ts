@@ -8,10 +8,10 @@ export interface IssuedToken {
 }
 
 /** Gets a token of this process's identity. The identity library caches it while it is valid. */
-export type Token = (scope: string) => Promise<IssuedToken>;
+export type IdentityToken = (scope: string) => Promise<IssuedToken>;
 
 /** Signs in with `DefaultAzureCredential`: managed identity in Azure, `az login` elsewhere. */
-export function identityToken(): Token {
+export function identityToken(): IdentityToken {
   const credential = once(async () => new (await import('@azure/identity')).DefaultAzureCredential());
   return async (scope) => {
     const issued = await (await credential()).getToken(scope);

@@ -15,7 +15,7 @@ export interface CommonFlags {
   readonly yes: boolean;
 }
 
-export interface Invocation {
+export interface CommandInvocation {
   readonly operation: Operation;
   readonly input: Readonly<Record<string, unknown>>;
   readonly flags: CommonFlags;
@@ -28,7 +28,7 @@ export interface Invocation {
 export function buildProgram(
   registry: Registry,
   version: string,
-  invoke: (invocation: Invocation) => Promise<void>,
+  invoke: (invocation: CommandInvocation) => Promise<void>,
   argv: readonly string[] = [],
 ): Command {
   const program = new Command('millrace')
@@ -87,7 +87,7 @@ function noun(program: Command, nouns: Map<string, Command>, name: string): Comm
   return command;
 }
 
-function verb(operation: Operation, invoke: (invocation: Invocation) => Promise<void>): Command {
+function verb(operation: Operation, invoke: (invocation: CommandInvocation) => Promise<void>): Command {
   const command = new Command(operation.verb)
     .description(operation.summary)
     .showSuggestionAfterError()

@@ -13,7 +13,7 @@ import { operationsError } from '../procedures/errors.ts';
 import type { Interim } from '../procedures/context.ts';
 import { effectOf, operationName } from '../verbs/operation.ts';
 import type { Registry } from '../verbs/registry.ts';
-import { type Invocation, buildProgram, everyCommand, wordsOf } from './program.ts';
+import { type CommandInvocation, buildProgram, everyCommand, wordsOf } from './program.ts';
 import { describeError } from './describe-error.ts';
 import { TerminalScreen } from './terminal.ts';
 import { cliError } from './errors.ts';
@@ -35,7 +35,7 @@ export async function runCli(registry: Registry, version: string, given: readonl
   // Commander's own `help` takes a noun alone.
   const argv = given[0] === 'help' ? [...given.slice(1), '--help'] : given;
   let code = 0;
-  const invoke = async (invocation: Invocation): Promise<void> => {
+  const invoke = async (invocation: CommandInvocation): Promise<void> => {
     code = await invokeSafely(invocation, io);
   };
   const program = buildProgram(registry, version, invoke, argv);
@@ -65,7 +65,7 @@ const printError = (error: unknown, io: Pick<Io, 'stdout'>): void =>
 const usageError = ({ message }: CommanderError): UsageError =>
   operationsError('input-invalid', message.replace(/^error: /, '').replaceAll('\n', ' '));
 
-async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Promise<number> {
+async function invokeSafely({ operation, input, flags }: CommandInvocation, io: Io): Promise<number> {
   if (!flags.color) process.env['NO_COLOR'] = '1';
   const workspace = openWorkspace(
     {

@@ -3,7 +3,7 @@ import { isObject } from '../base/json.ts';
 import type { KeyPath } from '../cosmos/paths.ts';
 import { clientError } from './errors.ts';
 import { namesOne } from './tenant-condition.ts';
-import { fieldPath, keyPathsOf, pathText } from './tenant-key.ts';
+import { fieldPath, storedKeyPathsOf, pathText } from './tenant-key.ts';
 
 export interface TenantGuardOptions {
   /** The tenant field of the documents, such as `/tenantId`. */
@@ -30,14 +30,14 @@ export async function guardTenants<T extends Database | Container>(target: T, op
 
 async function guardedOne(container: Container, { field, reference = [] }: TenantGuardOptions): Promise<Container> {
   if (reference.includes(container.id)) return container;
-  return guarded(container, fieldPath(field), await keyPathsOf(container));
+  return guarded(container, fieldPath(field), await storedKeyPathsOf(container));
 }
 
 async function guardedAll(database: Database, options: TenantGuardOptions): Promise<Database> {
   const { field, containers, reference = [] } = options;
   const paths = new Map<string, readonly KeyPath[]>();
   const named = containers ?? (await containersOf(database)).filter((name) => !reference.includes(name));
-  for (const name of named) paths.set(name, await keyPathsOf(database.container(name)));
+  for (const name of named) paths.set(name, await storedKeyPathsOf(database.container(name)));
   const isGuarded = (name: string): boolean => (containers ?? [name]).includes(name) && !reference.includes(name);
   return over(database, {
     container: (name: string) => {

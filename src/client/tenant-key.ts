@@ -38,7 +38,7 @@ const known = new WeakMap<CosmosClient, Map<string, Read>>();
  * The levels of a container's partition key. They never change, so a client reads them once for each container.
  * @throws UsageError `container-missing`
  */
-export function keyPathsOf(container: Container, retry: Retry = {}): Promise<readonly KeyPath[]> {
+export function storedKeyPathsOf(container: Container, retry: Retry = {}): Promise<readonly KeyPath[]> {
   const { client } = container.database;
   const reads = known.get(client) ?? new Map<string, Read>();
   known.set(client, reads);
@@ -59,7 +59,7 @@ export async function tenantPaths(
   field: string | undefined,
   retry: Retry = {},
 ): Promise<readonly KeyPath[]> {
-  const paths = await keyPathsOf(container, retry);
+  const paths = await storedKeyPathsOf(container, retry);
   const [first] = paths;
   const wanted = field === undefined ? undefined : pathText(fieldPath(field));
   if (first && (wanted === undefined || pathText(first) === wanted)) return paths;

@@ -1,6 +1,6 @@
 import type { Container, FeedOptions, Resource, SqlParameter, SqlQuerySpec } from '@azure/cosmos';
 import { isObject } from '../base/json.ts';
-import { type KeyPath, valueAt } from '../cosmos/paths.ts';
+import { type KeyPath, valueAtPath } from '../cosmos/paths.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Type } from '../pipeline/types.ts';
 import { clientError } from './errors.ts';
@@ -168,7 +168,7 @@ export function hiding(alias: string): string[] {
 }
 
 function ensureTenant(row: unknown, path: KeyPath, tenant: Tenant, { id }: Container): void {
-  if (valueAt(row, path) !== tenant)
+  if (valueAtPath(row, path) !== tenant)
     throw clientError(
       'other-tenant-answered',
       `A request to ${id} for one tenant was answered with a document of another`,

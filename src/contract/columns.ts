@@ -9,10 +9,10 @@ import type { Facts } from '../model/rules/facts.ts';
 import { type RuleResult, n } from '../model/rules/rule.ts';
 import { type Contract, writing } from './declared.ts';
 import type { ColumnRule, Compared, Said } from './compared.ts';
-import { type Pair, derivation, pairsOf, partsOf, unwritten } from './derivation.ts';
+import { type DerivedPair, derivation, pairsOf, derivationPartsOf, unwritten } from './derivation.ts';
 import { filters } from './filters.ts';
 import { measured } from './measured.ts';
-import { groupOf, isWhole, trace } from './trace.ts';
+import { groupOf, isWhole, traceFunctions } from './trace.ts';
 
 /** What is said, under the rule of its column. */
 type Difference = Said & { readonly rule: ColumnRule };
@@ -77,7 +77,7 @@ function* kindSourceSink({ contract, row, declared }: Compared): Iterable<Differ
 
 function* group({ facts, contract, row, declared }: Compared): Iterable<Difference> {
   if (declared.spec.kind !== 'aggregate' || !contract.pipeline || !facts.design) return;
-  const { runs } = trace(declared.spec, facts.design.model, contract.pipeline);
+  const { runs } = traceFunctions(declared.spec, facts.design.model, contract.pipeline);
   const code = groupOf(declared.spec, runs);
   const differ = code.some((field) => !row.keys.includes(field)) || row.keys.some((field) => !code.includes(field));
   if (runs.length > 0 && differ)
@@ -255,7 +255,7 @@ function* words(of: Compared): Iterable<Said> {
   else if (isWhole(declared)) {
     // The keys of reference data never change.
     if (spec.kind !== 'reference') yield* stability(of, declared.spec.stable);
-    yield* derivation(of, declared.spec, trace(declared.spec, facts.design.model, contract.pipeline));
+    yield* derivation(of, declared.spec, traceFunctions(declared.spec, facts.design.model, contract.pipeline));
     if (spec.kind === 'aggregate') yield* measured(of, spec, contract.pipeline);
   }
 }
@@ -306,10 +306,10 @@ function* embedded(of: Compared, spec: EmbedSpec): Iterable<Said> {
   const { contract, row, declared } = of;
   yield* unwritten(of, new Set(Object.keys(spec.set)));
   const pairs = pairsOf(row.keyText);
-  if (pairs.length === 0 || pairs.length < partsOf(row.keyText).length) return;
+  if (pairs.length === 0 || pairs.length < derivationPartsOf(row.keyText).length) return;
   const on = [...Object.entries(spec.on), ...Object.entries(spec.each?.on ?? {})];
   // Both directions are written: the child's field first, or the parent's.
-  const agrees = ({ to, from }: Pair, [theirs, ours]: readonly [string, string]): boolean =>
+  const agrees = ({ to, from }: DerivedPair, [theirs, ours]: readonly [string, string]): boolean =>
     (to === ours && from === theirs) || (to === theirs && from === ours);
   const isSame =
     pairs.every((pair) => on.some((one) => agrees(pair, one))) &&

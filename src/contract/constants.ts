@@ -6,7 +6,7 @@ import type { CopySpec, Doc, EmbedSpec, Pipeline, ReferenceSpec } from '../pipel
 import { attempt } from '../pipeline/watched.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { noPipeline } from './existence.ts';
-import { depends, outputsOf, trace } from './trace.ts';
+import { depends, outputsOf, traceFunctions } from './trace.ts';
 
 /** What a document can't be without, and what a type's name says. */
 const OWN: ReadonlySet<string> = new Set(['id', 'type', 'ttl']);
@@ -54,7 +54,7 @@ const dependsOnAny = (docs: readonly Doc[], result: (docs: readonly Doc[]) => un
   );
 
 function constantsOf(spec: CopySpec | ReferenceSpec, model: Model, pipeline: Pipeline): string[] {
-  const { runs } = trace(spec, model, pipeline);
+  const { runs } = traceFunctions(spec, model, pipeline);
   const fields = new Set(runs.flatMap(({ source, output }) => Object.keys(output).filter((field) => field in source)));
   return [...fields].filter((field) => {
     if (OWN.has(field)) return false;

@@ -10,7 +10,7 @@ import { fields } from './fields.ts';
 import { ingests } from './ingests.ts';
 import { keys } from './keys.ts';
 import { aggregatesAndArchives } from './aggregates-and-archives.ts';
-import { load } from './load.ts';
+import { loadRules } from './load.ts';
 import { rows } from './rows.ts';
 import { shards } from './shards.ts';
 import { start } from './start.ts';
@@ -25,7 +25,7 @@ export function contractRules(pipeline?: Pipeline, source?: PipelineSource, unlo
     fields,
     keys,
     aggregatesAndArchives,
-    load,
+    loadRules,
     start,
     tenancy,
     shards,

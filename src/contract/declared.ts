@@ -1,6 +1,6 @@
 // All declarations of a pipeline in one form, each with its line in pipeline.ts.
 import type { ProjectionRow } from '../model/documents.ts';
-import type { Place } from '../model/model.ts';
+import type { SourceLine } from '../model/model.ts';
 import type { DerivedSpec, Pipeline, SourceRef } from '../pipeline/specs.ts';
 import { feedReaders } from '../pipeline/pipeline.ts';
 
@@ -14,7 +14,7 @@ export interface PipelineSource {
 export interface Unloadable {
   readonly message: string;
   readonly hint?: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 export interface Declared {
@@ -28,7 +28,7 @@ export interface Declared {
   readonly into: SourceRef | undefined;
   readonly maxLag: string | undefined;
   readonly onDelete: 'remove' | 'keep' | undefined;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** The part of a declaration that defines the written fields. */
@@ -87,7 +87,7 @@ export class Contract {
    * The line of a word inside a projection's declaration, or of the declaration if the word isn't found. `within`: search
    * only from this part on (`map`, `measures`); its line is then the default.
    */
-  at(declared: Declared, word?: string, within?: string): Place {
+  at(declared: Declared, word?: string, within?: string): SourceLine {
     const from = within === undefined ? declared.at : this.at(declared, within);
     if (!this.#source || word === undefined) return from;
     const { at } = declared;
@@ -123,7 +123,7 @@ export class Contract {
   }
 
   /** The line of the name as a string literal, of which each version has one; else the first line. */
-  placeOf(name: string, before = 0): Place {
+  placeOf(name: string, before = 0): SourceLine {
     const { file = 'pipeline.ts', text = '' } = this.#source ?? {};
     const escaped = name.replaceAll(/[^\w]/g, String.raw`\$&`);
     const places = [...text.matchAll(new RegExp(`(['"\`])${escaped}\\1`, 'g'))].map(({ index }) => index);

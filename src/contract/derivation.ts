@@ -3,7 +3,7 @@ import type { Doc } from '../pipeline/specs.ts';
 import { didYouMean } from '../model/rules/facts.ts';
 import type { Compared, Said } from './compared.ts';
 import { writing } from './declared.ts';
-import { type Trace, type Whole, depends, outputsOf } from './trace.ts';
+import { type Trace, type TraceWhole, depends, outputsOf } from './trace.ts';
 
 /** Single words that name no field, or one that no function writes. */
 const EVERYTHING = /^(all|everything|same|whole|full|none|id|type|ttl)$/i;
@@ -23,20 +23,20 @@ export function* unwritten({ contract, row, declared }: Compared, known: Readonl
 }
 
 /** A field of the sink, and the field of the source, or `join.field`, that it is from. */
-export interface Pair {
+export interface DerivedPair {
   readonly to: string;
   readonly from: string;
 }
 
-export const partsOf = (text: string): string[] =>
+export const derivationPartsOf = (text: string): string[] =>
   text
     .replaceAll(/[`[\]]/g, '')
     .split(/[;,]/)
     .filter((part) => part.trim() !== '');
 
 /** `destination = destination; id = id`: pairs of single names; other forms are skipped. */
-export function pairsOf(text: string): Pair[] {
-  return partsOf(text).flatMap((part) => {
+export function pairsOf(text: string): DerivedPair[] {
+  return derivationPartsOf(text).flatMap((part) => {
     const [, to, from] = /^\s*(?:\p{L}\w*\.)?([\p{L}_]\w*)\s*=\s*([\p{L}_][\w.]*)\s*$/u.exec(part) ?? [];
     return to === undefined || from === undefined ? [] : [{ to, from }];
   });
@@ -45,7 +45,7 @@ export function pairsOf(text: string): Pair[] {
 /** The row doesn't list every field. */
 const ALL = /\b(all|everything|same|whole|full|every)\b/i;
 
-export function* derivation(of: Compared, spec: Whole, { runs }: Trace): Iterable<Said> {
+export function* derivation(of: Compared, spec: TraceWhole, { runs }: Trace): Iterable<Said> {
   const { contract, row, declared } = of;
   const keyed = spec.kind === 'copy' ? pairsOf(row.keyText) : [];
   for (const { to, from } of [...keyed, ...row.pairs]) {
@@ -78,7 +78,7 @@ export function* derivation(of: Compared, spec: Whole, { runs }: Trace): Iterabl
 }
 
 /** Whether a field of the sink depends on `field` or `join.field`; empty: the example doesn't have it. */
-function dependsOn(spec: Whole, { source, joined }: Trace['runs'][number], to: string, from: string): boolean[] {
+function dependsOn(spec: TraceWhole, { source, joined }: Trace['runs'][number], to: string, from: string): boolean[] {
   const make = (doc: Doc, others: typeof joined): unknown => outputsOf(spec, doc, others)[0]?.[to];
   const [alias = '', field] = from.split('.');
   const joins = spec.kind === 'copy' && field !== undefined ? spec.joins : [];

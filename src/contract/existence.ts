@@ -1,7 +1,7 @@
 // G1, G11, G12: projections exist in code and document, don't read their own writes, and serve a pattern.
 import { type Facts, didYouMean, isWrite } from '../model/rules/facts.ts';
 import type { Reference } from '../model/documents.ts';
-import type { Place } from '../model/model.ts';
+import type { SourceLine } from '../model/model.ts';
 import { type Need, type Rule, type RuleResult, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
 import { circles } from '../pipeline/field-flow.ts';
 import type { SourceRef } from '../pipeline/specs.ts';
@@ -158,7 +158,7 @@ function* unserved(facts: Facts): Iterable<RuleResult> {
 function* refersTo(
   facts: Facts,
   references: readonly (Reference | SourceRef | undefined)[],
-  place: (of: Reference | SourceRef) => Place,
+  place: (of: Reference | SourceRef) => SourceLine,
   who: string,
 ): Iterable<RuleResult> {
   if (!facts.design) {

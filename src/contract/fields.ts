@@ -9,10 +9,10 @@ import { differencesOf } from './columns.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';
 import { anyProjection } from './existence.ts';
-import { readElsewhere } from './reads.ts';
-import { differing, madeOf } from './rows.ts';
+import { joinedReads } from './reads.ts';
+import { differing, madeRows } from './rows.ts';
 import type { Read } from './watcher.ts';
-import { isWhole, jsonTypes, trace } from './trace.ts';
+import { isWhole, jsonTypes, traceFunctions } from './trace.ts';
 import { type DocumentType, containerOf, examplesOf } from '../model/model.ts';
 
 /** Fields of a sink that a projection doesn't have to write. */
@@ -41,7 +41,7 @@ export function fields(contract: Contract): Rule[] {
           for (const declared of contract.declared) {
             if (isWhole(declared)) yield* declaredFields(facts, contract, declared, pipeline);
             else {
-              const unknown = readElsewhere(declared.spec, facts.design.model, pipeline);
+              const unknown = joinedReads(declared.spec, facts.design.model, pipeline);
               yield* unknownFields(facts, contract, declared, unknown);
             }
             if (declared.spec.kind === 'embed') yield* embeddedFields(facts, contract, declared, declared.spec);
@@ -130,7 +130,7 @@ function* declaredFields(
     yield missing(`examples of ${examplesOf(model, from).length === 0 ? (from?.type ?? '') : into.type}`);
     return;
   }
-  const { runs, unknown, failed } = trace(declared.spec, model, pipeline);
+  const { runs, unknown, failed } = traceFunctions(declared.spec, model, pipeline);
   yield* unknownFields(facts, contract, declared, unknown);
   if (failed !== undefined)
     yield { message: `${declared.name} fails on an example of ${from?.type ?? ''}: ${failed}`, at: declared.at };
@@ -204,7 +204,7 @@ function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipelin
   const container = model && containerOf(model, spec.into.container);
   const declared = contract.named(spec.name);
   if (!model || !container || !declared) return;
-  const made = madeOf(spec, model, pipeline);
+  const made = madeRows(spec, model, pipeline);
   if (!made) return;
   const embedded = embeddedInto(contract, spec.into);
   const at = facts.type(spec.into)?.at ?? declared.at;

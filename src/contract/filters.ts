@@ -22,7 +22,7 @@ interface Words {
 
 const LIST = String.raw`([\w-]+(?:(?:,| or| and) (?!each\b|every\b|waits?\b|with\b)[\w-]+(?! (?!or |and )\w))*)`;
 
-export function wordsOf(sourceText: string): Words {
+export function contractWordsOf(sourceText: string): Words {
   const rest = sourceText
     .replaceAll(/[`'"]/g, '')
     .replaceAll(/[\p{L}_][\p{L}\p{N}_-]*\s*\([\p{L}_][\p{L}\p{N}_-]*\)/gu, ' ')
@@ -58,7 +58,7 @@ export function wordsOf(sourceText: string): Words {
 export function* filters(compared: Compared): Iterable<Said> {
   const { contract, row, declared } = compared;
   const { spec } = declared;
-  const words = wordsOf(row.sourceText);
+  const words = contractWordsOf(row.sourceText);
   if (spec.kind === 'copy') {
     const waits = spec.joins.some(({ missing }) => missing === 'wait');
     const joins = spec.joins.map(({ of }) => `${of.container} ${of.type}`);

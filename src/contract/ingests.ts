@@ -1,6 +1,6 @@
 // G19: an ingest makes the same document of the same event, with each value in its field.
 import { canonical } from '../base/json.ts';
-import { type Model, containerOf, examplesOf, valueAt } from '../model/model.ts';
+import { type Model, containerOf, examplesOf, exampleValueAt } from '../model/model.ts';
 import { type Rule, type RuleResult, SOURCES, noDesign } from '../model/rules/rule.ts';
 import { parseDate } from '../pipeline/date.ts';
 import type { ArchiveSpec, Doc, IngestSpec } from '../pipeline/specs.ts';
@@ -90,7 +90,10 @@ function* told(contract: Contract, spec: IngestSpec, model: Model): Iterable<Rul
   const at = contract.placeOf(spec.name);
   const paths = ['/id', ...(containerOf(model, spec.into.container)?.partitionKey ?? [])];
   const random = paths.filter((path) =>
-    all.some(({ doc, again }) => canonical(valueAt(doc, path) ?? null) !== canonical(valueAt(again, path) ?? null)),
+    all.some(
+      ({ doc, again }) =>
+        canonical(exampleValueAt(doc, path) ?? null) !== canonical(exampleValueAt(again, path) ?? null),
+    ),
   );
   for (const path of random)
     yield {

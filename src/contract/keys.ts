@@ -9,12 +9,12 @@ import type { Doc } from '../pipeline/specs.ts';
 import { differencesOf } from './columns.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { anyProjection } from './existence.ts';
-import { examplesOf, valueAt } from '../model/model.ts';
-import { type Whole, depends, isWhole, outputsOf, trace } from './trace.ts';
+import { examplesOf, exampleValueAt } from '../model/model.ts';
+import { type TraceWhole, depends, isWhole, outputsOf, traceFunctions } from './trace.ts';
 
 const wholes = (contract: Contract) => contract.declared.filter(isWhole);
 
-const idOf = (spec: Whole, output: Doc): unknown => {
+const idOf = (spec: TraceWhole, output: Doc): unknown => {
   if (spec.kind !== 'aggregate') return output['id'];
   const group = Object.entries(output).filter(([field]) => !Object.hasOwn(spec.measures, field));
   return aggregateId(spec.into.type, Object.fromEntries(group));
@@ -58,9 +58,9 @@ export function keys(contract: Contract): Rule[] {
           const container = facts.detail(declared.into?.container)?.container;
           if (!container) continue;
           const { spec } = declared;
-          const { runs } = trace(spec, facts.design.model, contract.pipeline);
+          const { runs } = traceFunctions(spec, facts.design.model, contract.pipeline);
           for (const path of container.partitionKey) {
-            const none = runs.find(({ output }) => valueAt(output, path) === undefined);
+            const none = runs.find(({ output }) => exampleValueAt(output, path) === undefined);
             if (none && path !== '/id')
               yield {
                 message: `${declared.name} gives ${path} of ${container.name} no value for the example ${String(none.source['id'])}`,
@@ -93,11 +93,11 @@ export function keys(contract: Contract): Rule[] {
           const { spec } = declared;
           const [source, sink] = [facts.detail(declared.from?.container), facts.detail(declared.into?.container)];
           if (!source || !sink) continue;
-          const { runs } = trace(spec, facts.design.model, contract.pipeline);
-          const again = trace(spec, facts.design.model, contract.pipeline).runs;
+          const { runs } = traceFunctions(spec, facts.design.model, contract.pipeline);
+          const again = traceFunctions(spec, facts.design.model, contract.pipeline).runs;
           const place = contract.at(declared, 'id', writing(declared));
           const identity = (output: Doc): unknown => [
-            sink.container.partitionKey.map((path) => valueAt(output, path) ?? null),
+            sink.container.partitionKey.map((path) => exampleValueAt(output, path) ?? null),
             idOf(spec, output),
           ];
           const changed = runs.findIndex(({ output }, index) => canonical(output) !== canonical(again[index]?.output));
@@ -187,16 +187,16 @@ export function keys(contract: Contract): Rule[] {
 function* unstable(
   facts: Facts,
   contract: Contract,
-  declared: Declared & { spec: Whole },
+  declared: Declared & { spec: TraceWhole },
   paths: readonly string[],
 ): Iterable<RuleResult> {
   if (!declared.spec.stable || !contract.pipeline || !facts.design) return;
-  const [run] = trace(declared.spec, facts.design.model, contract.pipeline).runs;
+  const [run] = traceFunctions(declared.spec, facts.design.model, contract.pipeline).runs;
   if (!run) return;
   const { spec } = declared;
   const identity = (doc: Doc): unknown => {
     const [output = {}] = outputsOf(spec, doc, run.joined);
-    return [paths.map((path) => valueAt(output, path) ?? null), idOf(spec, output)];
+    return [paths.map((path) => exampleValueAt(output, path) ?? null), idOf(spec, output)];
   };
   for (const { row, detail, pattern } of facts.accesses) {
     const [operation] = row.operations;
@@ -222,7 +222,11 @@ function* unstable(
 }
 
 /** A join needs only id and partition key: a further field is probably a mistake. */
-function* foreignJoin(facts: Facts, contract: Contract, declared: Declared & { spec: Whole }): Iterable<RuleResult> {
+function* foreignJoin(
+  facts: Facts,
+  contract: Contract,
+  declared: Declared & { spec: TraceWhole },
+): Iterable<RuleResult> {
   if (declared.spec.kind !== 'copy') return;
   for (const { name, of, on } of declared.spec.joins) {
     const container = facts.detail(of.container)?.container;

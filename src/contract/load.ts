@@ -5,7 +5,7 @@ import { differencesOf } from './columns.ts';
 import type { Contract } from './declared.ts';
 import { SECTION, anyProjection } from './existence.ts';
 
-export function load(contract: Contract): Rule[] {
+export function loadRules(contract: Contract): Rule[] {
   return [
     {
       id: 'G4',

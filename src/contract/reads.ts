@@ -7,7 +7,7 @@ import type { DerivedSpec, Doc, EmbedSpec, Pipeline } from '../pipeline/specs.ts
 import { type Read, Watcher } from './watcher.ts';
 
 /** Fields that the functions of such a declaration read and that no example has. */
-export function readElsewhere(spec: DerivedSpec, model: Model, pipeline: Pipeline): readonly Read[] {
+export function joinedReads(spec: DerivedSpec, model: Model, pipeline: Pipeline): readonly Read[] {
   const watcher = new Watcher(model);
   if (spec.kind === 'custom') return [];
   const { upcast, deleted } = typeRules(pipeline.sources, spec.from);

@@ -43,7 +43,7 @@ const bySink = ({ projections }: Pipeline): ProjectionSpec[][] => [
 ];
 
 /** The rows that a projection makes from the examples; undefined: its functions fail, which G2 reports. */
-export function madeOf(spec: ProjectionSpec, model: Model, { sources }: Pipeline): Map<string, Doc> | undefined {
+export function madeRows(spec: ProjectionSpec, model: Model, { sources }: Pipeline): Map<string, Doc> | undefined {
   const { partitionKey = [] } = containerOf(model, spec.into.container) ?? {};
   const options = { keyPaths: partitionKey, refused: () => undefined };
   return attempt(() => recompute(spec, (of) => examplesOf(model, of), sources, options));
@@ -64,7 +64,7 @@ function* ofSink(
   if (!spec || !container || !type || !declared || !sources) return;
   const made = new Map<string, Doc>();
   for (const one of specs) {
-    const own = madeOf(one, model, pipeline);
+    const own = madeRows(one, model, pipeline);
     if (!own) return;
     for (const [key, row] of own) made.set(key, row);
   }

@@ -9,7 +9,7 @@ import { differences, startIn } from './columns.ts';
 import type { Compared } from './compared.ts';
 import { Contract, type Declared } from './declared.ts';
 import { startOf } from '../pipeline/start.ts';
-import { type Run, type Whole, depends, groupOf, isWhole, outputsOf, trace } from './trace.ts';
+import { type Run, type TraceWhole, depends, groupOf, isWhole, outputsOf, traceFunctions } from './trace.ts';
 
 const HEADERS = [
   'Projection',
@@ -102,7 +102,7 @@ const agrees = (of: Compared): boolean => [...differences(of)].every(({ severity
 
 const print = ({ container, type }: { container: string; type?: string }): string => `${container} (${type ?? ''})`;
 const runsOf = (declared: Declared, { pipeline }: Contract, { model }: Design): readonly Run[] =>
-  pipeline && isWhole(declared) ? trace(declared.spec, model, pipeline).runs : [];
+  pipeline && isWhole(declared) ? traceFunctions(declared.spec, model, pipeline).runs : [];
 const groupIn = (declared: Declared, contract: Contract, design: Design): string[] =>
   declared.spec.kind === 'aggregate' ? groupOf(declared.spec, runsOf(declared, contract, design)) : [];
 
@@ -188,7 +188,7 @@ function archivedOf({ rule, dateField, largerThan, keep }: ArchiveSpec): string 
 }
 
 /** `status`, or `customer.name → customerName` if the field is an unchanged copy of another one. */
-function originOf(target: string, run: Run, spec: Whole): string {
+function originOf(target: string, run: Run, spec: TraceWhole): string {
   const make = (source: Doc, joined: Run['joined']): unknown => outputsOf(spec, source, joined)[0]?.[target];
   const unchanged = (doc: Doc, field: string): boolean => doc[field] !== undefined && doc[field] === run.output[target];
   for (const field of [target, ...Object.keys(run.source)]) {

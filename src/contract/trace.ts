@@ -23,9 +23,9 @@ export interface Trace {
 }
 
 /** Projections that write whole documents. */
-export type Whole = CopySpec | AggregateSpec | ReferenceSpec;
+export type TraceWhole = CopySpec | AggregateSpec | ReferenceSpec;
 
-export const isWhole = (declared: Declared): declared is Declared & { spec: Whole } =>
+export const isWhole = (declared: Declared): declared is Declared & { spec: TraceWhole } =>
   declared.kind === 'copy' || declared.kind === 'aggregate' || declared.kind === 'reference';
 
 /** The fields of an aggregate's group, by its result for the first example. */
@@ -33,7 +33,7 @@ export const groupOf = (spec: AggregateSpec, runs: readonly Run[]): string[] =>
   Object.keys(runs[0]?.output ?? {}).filter((field) => !Object.hasOwn(spec.measures, field));
 
 /** Runs a projection on every example of its source; joins take the matching example, or the first. */
-export function trace(spec: Whole, model: Model, pipeline: Pipeline): Trace {
+export function traceFunctions(spec: TraceWhole, model: Model, pipeline: Pipeline): Trace {
   const watcher = new Watcher(model);
   const runs: Run[] = [];
   let failed: string | undefined;
@@ -70,7 +70,7 @@ export function trace(spec: Whole, model: Model, pipeline: Pipeline): Trace {
 }
 
 /** The sink documents of one source document; for an aggregate, its groups with the measures' values of one row. */
-export function outputsOf(spec: Whole, source: Doc, joined: Readonly<Record<string, Doc | null>>): Doc[] {
+export function outputsOf(spec: TraceWhole, source: Doc, joined: Readonly<Record<string, Doc | null>>): Doc[] {
   if (spec.kind === 'copy') return [spec.map(source, joined)];
   if (spec.kind === 'reference')
     return [{ ...spec.map(source), ...Object.fromEntries(Object.keys(spec.key).map((field) => [field, ''])) }];

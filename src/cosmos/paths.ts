@@ -10,7 +10,7 @@ export const splitPath = (path: string): KeyPath =>
     .map((name) => name.replace(/^"(.*)"$/, '$1'));
 
 /** The value at a path; undefined if any step is missing. */
-export function valueAt(document: unknown, path: KeyPath): unknown {
+export function valueAtPath(document: unknown, path: KeyPath): unknown {
   let value = document;
   for (const name of path) {
     if (!isObject(value)) return undefined;
@@ -29,7 +29,7 @@ export function fullKey(
 ): { key: (string | number | boolean | null)[] } | { missing: string } {
   const key: (string | number | boolean | null)[] = [];
   for (const path of paths) {
-    const value = valueAt(document, path);
+    const value = valueAtPath(document, path);
     if (value !== null && !['string', 'number', 'boolean'].includes(typeof value))
       return { missing: `/${path.join('/')}` };
     key.push(value as string | number | boolean | null);

@@ -3,9 +3,9 @@ import { isIP } from 'node:net';
 import { dashboardError } from './errors.ts';
 
 /** A reader may only read, an operator may also change. */
-export type Role = 'reader' | 'operator';
+export type DashboardRole = 'reader' | 'operator';
 
-export interface Tokens {
+export interface DashboardTokens {
   readonly operator?: string | undefined;
   readonly reader?: string | undefined;
 }
@@ -22,7 +22,7 @@ export const isLoopback = (address: string): boolean =>
  * Whether the dashboard may be open at this address with these tokens.
  * @throws UsageError `dashboard-token`
  */
-export function assertClosed(address: string, { operator, reader }: Tokens): void {
+export function assertClosed(address: string, { operator, reader }: DashboardTokens): void {
   for (const token of [operator, reader])
     if (token !== undefined && token.length < SHORTEST_TOKEN)
       throw dashboardError('dashboard-token', `A token of the dashboard has fewer than ${SHORTEST_TOKEN} characters`);
@@ -36,12 +36,12 @@ export function assertClosed(address: string, { operator, reader }: Tokens): voi
  * Who may do what. Without tokens the dashboard is at the loopback address alone, and everybody on the machine is an
  * operator. With tokens a browser signs in with one and gets a session, so that no token stands in an address.
  */
-export class Access {
-  readonly #tokens: readonly (readonly [Role, Buffer])[];
-  readonly #sessions = new Map<string, { readonly role: Role; readonly until: number }>();
+export class DashboardAccess {
+  readonly #tokens: readonly (readonly [DashboardRole, Buffer])[];
+  readonly #sessions = new Map<string, { readonly role: DashboardRole; readonly until: number }>();
   readonly #now: () => number;
 
-  constructor({ operator, reader }: Tokens, now: () => number = Date.now) {
+  constructor({ operator, reader }: DashboardTokens, now: () => number = Date.now) {
     this.#tokens = [
       ...(operator === undefined ? [] : [['operator', digest(operator)] as const]),
       ...(reader === undefined ? [] : [['reader', digest(reader)] as const]),
@@ -54,7 +54,7 @@ export class Access {
   }
 
   /** A session for a token; undefined: it is no token. */
-  signIn(token: string): { readonly session: string; readonly role: Role } | undefined {
+  signIn(token: string): { readonly session: string; readonly role: DashboardRole } | undefined {
     const given = digest(token);
     const role = this.#tokens.find(([, known]) => timingSafeEqual(known, given))?.[0];
     if (role === undefined) return undefined;
@@ -71,7 +71,7 @@ export class Access {
     if (session !== undefined) this.#sessions.delete(session);
   }
 
-  roleOf(session: string | undefined): Role | undefined {
+  roleOf(session: string | undefined): DashboardRole | undefined {
     if (this.open) return 'operator';
     const found = session === undefined ? undefined : this.#sessions.get(session);
     if (!found || session === undefined) return undefined;

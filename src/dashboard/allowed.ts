@@ -1,5 +1,5 @@
 import { isObject } from '../base/json.ts';
-import { type Effect, type Operation, effectOf, operationName } from '../verbs/operation.ts';
+import { type VerbEffect, type Operation, effectOf, operationName } from '../verbs/operation.ts';
 import { dashboardError } from './errors.ts';
 
 /**
@@ -48,7 +48,7 @@ export const allowedOf = (operations: readonly Operation[]): Allowed =>
 export interface Asked {
   readonly name: string;
   readonly operation: Operation;
-  readonly effect: Effect;
+  readonly effect: VerbEffect;
   readonly input: Readonly<Record<string, unknown>>;
   readonly dryRun: boolean;
   readonly yes: boolean;

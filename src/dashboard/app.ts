@@ -4,18 +4,18 @@ import { streamSSE } from 'hono/streaming';
 import { MillraceError, messageOf } from '../base/errors.ts';
 import { withoutSecrets } from '../base/secrets.ts';
 import type { Workspace } from '../runtime/workspace.ts';
-import { type Role, assertOwn } from './access.ts';
+import { type DashboardRole, assertOwn } from './access.ts';
 import { type Allowed, type Asked, askedOf } from './allowed.ts';
 import { dashboardError } from './errors.ts';
 import type { PageFile } from './files.ts';
 import type { Live } from './live.ts';
 import type { Context } from '../procedures/context.ts';
 import { type OperationResult, operationName } from '../verbs/operation.ts';
-import { shown } from './shown.ts';
+import { shownOnPage } from './shown.ts';
 
 /** Who asks. */
 export interface Caller {
-  readonly role: Role;
+  readonly role: DashboardRole;
   /** Who changes something, for the audit. */
   readonly actor: string;
 }
@@ -42,7 +42,7 @@ export interface AppOptions {
 
 export interface SignIn {
   /** Undefined: it is no token. */
-  readonly signIn: (request: Request, token: string) => Role | undefined;
+  readonly signIn: (request: Request, token: string) => DashboardRole | undefined;
   readonly signOut: (request: Request) => void;
 }
 
@@ -165,13 +165,13 @@ async function perform(asked: Asked, given: Omit<Context, 'screen'>, start: AppO
   const quiet = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
   if (dryRun) {
     if (!operation.plan) throw dashboardError('request-malformed', `${name} has no plan`);
-    return { plan: shown(await operation.plan(input, { ...given, screen: quiet })) };
+    return { plan: shownOnPage(await operation.plan(input, { ...given, screen: quiet })) };
   }
   if (effect === 'destroys' && !yes)
     throw dashboardError('request-malformed', `${name} can’t be undone, and the request does not confirm it`);
   const { value, text, ok } =
     effect === 'reads' ? await operation.run(input, { ...given, screen: quiet }) : await start(asked, given);
-  return { ok, result: shown(value), text: shown(text) };
+  return { ok, result: shownOnPage(value), text: shownOnPage(text) };
 }
 
 /** An error as pages may show it: no stack, no cause, no secret. */

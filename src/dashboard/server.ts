@@ -7,14 +7,14 @@ import { messageOf } from '../base/errors.ts';
 import { once } from '../base/once.ts';
 import type { Operation } from '../verbs/operation.ts';
 import type { Workspace } from '../runtime/workspace.ts';
-import { Access, type Tokens, assertClosed, isLoopback } from './access.ts';
+import { DashboardAccess, type DashboardTokens, assertClosed, isLoopback } from './access.ts';
 import { allowedOf } from './allowed.ts';
 import { type AppOptions, dashboardApp, describe } from './app.ts';
 import { dashboardError } from './errors.ts';
 import { pageFiles } from './files.ts';
 import { Live, type Published } from './live.ts';
 import { Runs } from './runs.ts';
-import { shown } from './shown.ts';
+import { shownOnPage } from './shown.ts';
 
 export interface DashboardOptions {
   /** The registered operations. The dashboard runs those that its pages need, and does nothing else. */
@@ -25,7 +25,7 @@ export interface DashboardOptions {
   /** 0: any free port. */
   readonly port: number;
   /** With none, only a loopback address is allowed. */
-  readonly tokens: Tokens;
+  readonly tokens: DashboardTokens;
   /** Milliseconds between two looks at the pipeline, while somebody watches. */
   readonly everyMs: number;
   /** Who runs the dashboard, for the audit. */
@@ -49,7 +49,7 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
   const opening = openingOf(options.workspace);
   const live: Live = new Live({ look: () => look(allowed.get('status')?.operation, opening, signal), everyMs, signal });
   const runs = new Runs((rows) => live.publish({ event: 'runs', data: () => JSON.stringify(rows) }));
-  const access = new Access(tokens);
+  const access = new DashboardAccess(tokens);
   let bound = port;
   const app = dashboardApp({
     ...callersOf(access, actor, () => `millrace-${bound}`),
@@ -90,7 +90,11 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
 }
 
 /** Callers are known by the session of their cookie. Cookies of one host don't know ports: two dashboards need two names. */
-function callersOf(access: Access, actor: string, cookie: () => string): Pick<AppOptions, 'callerOf' | 'signIn'> {
+function callersOf(
+  access: DashboardAccess,
+  actor: string,
+  cookie: () => string,
+): Pick<AppOptions, 'callerOf' | 'signIn'> {
   const callerOf: AppOptions['callerOf'] = (request) => {
     const role = access.roleOf(getCookie(request, cookie()));
     if (role === undefined) throw dashboardError('sign-in-missing', 'The browser is not signed in');
@@ -138,7 +142,7 @@ async function look(status: Operation | undefined, opening: () => Workspace, sig
   try {
     const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
     const result = await status?.run({}, { workspace: opening(), actor: 'dashboard', signal, screen });
-    return published({ value: shown(result?.value ?? null) });
+    return published({ value: shownOnPage(result?.value ?? null) });
   } catch (error) {
     return published({ error: describe(error) });
   }

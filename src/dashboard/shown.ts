@@ -11,15 +11,15 @@ const SECRET_FIELD =
   /^(password|passwd|pwd|secret|client[-_]?secret|api[-_]?key|account[-_]?key|access[-_]?token|refresh[-_]?token|authorization|connection[-_]?string)$/i;
 
 /** A result as pages may show it: no secrets, and no more of a list or a text than a page can show. */
-export function shown(value: unknown, depth = 0): unknown {
+export function shownOnPage(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return withoutSecrets(cut(value));
   if (depth > DEEPEST) return '…';
-  if (Array.isArray(value)) return value.slice(0, MOST_ELEMENTS).map((one) => shown(one, depth + 1));
+  if (Array.isArray(value)) return value.slice(0, MOST_ELEMENTS).map((one) => shownOnPage(one, depth + 1));
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, of]) => [
       name,
-      SECRET_FIELD.test(name) && typeof of === 'string' ? '***' : shown(of, depth + 1),
+      SECRET_FIELD.test(name) && typeof of === 'string' ? '***' : shownOnPage(of, depth + 1),
     ]),
   );
 }

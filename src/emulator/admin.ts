@@ -5,7 +5,7 @@ import type { Controls } from './controls.ts';
 import type { Faults } from './cosmos/time-and-charge/faults.ts';
 import type { EmulatorStats } from './cosmos/server/stats.ts';
 import { badRequest, header, parseObject, WireError } from './cosmos/wire/wire.ts';
-import type { Call, Reply } from './cosmos/wire/wire.ts';
+import type { WireCall, Reply } from './cosmos/wire/wire.ts';
 
 /** What the command endpoint can do beyond the controls. */
 export interface Server extends Controls {
@@ -87,7 +87,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/;
 
 /** Answers commands to the server itself: only from this machine, and only with the account's key as bearer token. */
-export function admin(server: Server, key: string): (from: string | undefined, call: Call) => Promise<Reply> {
+export function admin(server: Server, key: string): (from: string | undefined, call: WireCall) => Promise<Reply> {
   return async (from, call) => {
     try {
       allow(from, call, key);
@@ -105,7 +105,7 @@ export function admin(server: Server, key: string): (from: string | undefined, c
   };
 }
 
-function allow(from: string | undefined, { headers }: Call, key: string): void {
+function allow(from: string | undefined, { headers }: WireCall, key: string): void {
   if (!LOOPBACK.test(from ?? '')) throw new WireError(403, 'The server accepts commands only from its own machine.');
   const given = Buffer.from(header(headers, 'authorization') ?? '');
   const wanted = Buffer.from(`Bearer ${key}`);

@@ -1,10 +1,10 @@
 import type { UsageError } from '../base/errors.ts';
-import type { Account } from './cosmos/storage/account.ts';
-import type { Container } from './cosmos/storage/container.ts';
+import type { StoredAccount } from './cosmos/storage/account.ts';
+import type { StoredContainer } from './cosmos/storage/container.ts';
 import { expireNow, purge } from './cosmos/items/expiry.ts';
 import { failover } from './cosmos/storage/failover.ts';
 import { throughputFor } from './cosmos/storage/throughput.ts';
-import { cutOf, merge, partitionOf, split } from './cosmos/resources/repartition.ts';
+import { cutOf, merge, physicalPartitionOf, split } from './cosmos/resources/repartition.ts';
 import { dropContainer } from './cosmos/resources/resources.ts';
 import { restore } from './cosmos/resources/restore.ts';
 import { WireError } from './cosmos/wire/wire.ts';
@@ -44,8 +44,8 @@ export interface Controls {
   restore(container?: string, agoMs?: number): number;
 }
 
-export function controls(account: () => Account): Controls {
-  const on = <T>(name: string, work: (container: Container) => T): T => {
+export function controls(account: () => StoredAccount): Controls {
+  const on = <T>(name: string, work: (container: StoredContainer) => T): T => {
     try {
       return work(containerNamed(account(), name));
     } catch (error) {
@@ -58,7 +58,7 @@ export function controls(account: () => Account): Controls {
   return {
     split: (name, rangeId, { refuse = 0 } = {}) =>
       on(name, (container) => {
-        const parent = partitionOf(container, rangeId);
+        const parent = physicalPartitionOf(container, rangeId);
         const at = cutOf(container, parent);
         if (refuse === 0) return split(account(), container, parent, at);
         parent.completing = { left: refuse, finish: () => void split(account(), container, parent, at) };
@@ -85,7 +85,7 @@ export function controls(account: () => Account): Controls {
 }
 
 /** Finds a container by `database/container`; throws UsageError if there is none. */
-function containerNamed(account: Account, name: string): Container {
+function containerNamed(account: StoredAccount, name: string): StoredContainer {
   const [database = '', id = '', ...rest] = name.split('/');
   const container = account.databases.get(database)?.containers.get(id);
   if (!container || rest.length > 0) throw unknown(account, name);
@@ -93,13 +93,13 @@ function containerNamed(account: Account, name: string): Container {
 }
 
 /** @throws UsageError if the server doesn't keep the past for that long */
-function kept(account: Account, ms: number): number {
+function kept(account: StoredAccount, ms: number): number {
   const { historyMs = 0 } = account.faults;
   if (ms <= historyMs) return ms;
   throw emulatorError('emulator-no-history', `The server can't go back ${ms} ms: it keeps the last ${historyMs} ms.`);
 }
 
-function restoreOne(account: Account, name: string, time: number): number {
+function restoreOne(account: StoredAccount, name: string, time: number): number {
   const [database = '', id = ''] = name.split('/');
   const home = account.databases.get(database);
   const standing = home?.containers.get(id);
@@ -113,12 +113,12 @@ function restoreOne(account: Account, name: string, time: number): number {
   return restore(account, home, dropped.container, dropped.throughput, time);
 }
 
-const namesIn = (account: Account): string[] =>
+const namesIn = (account: StoredAccount): string[] =>
   [...account.databases.values()].flatMap(({ id: of, containers }) =>
     [...containers.keys()].map((id) => `${of}/${id}`),
   );
 
-function unknown(account: Account, name: string): UsageError {
+function unknown(account: StoredAccount, name: string): UsageError {
   const known = namesIn(account);
   return emulatorError('emulator-container-unknown', `There is no container '${name}'.`, {
     hint: known.length === 0 ? 'Create a container first.' : `Name one of: ${known.join(', ')}.`,

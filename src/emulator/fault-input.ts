@@ -64,7 +64,7 @@ export const ADVERSE: Faults = {
 };
 
 /** Returns the faults of a preset, or checks the given ones. Throws UsageError. */
-export function faultsOf(given: Faults | 'adverse'): Faults {
+export function emulatorFaultsOf(given: Faults | 'adverse'): Faults {
   if (given === 'adverse') return ADVERSE;
   const { success, error } = faults.safeParse(given);
   if (success) return given;

@@ -5,35 +5,35 @@ import { admin } from './admin.ts';
 import { controls } from './controls.ts';
 import type { Controls } from './controls.ts';
 import { newAccount } from './cosmos/storage/account.ts';
-import type { Account } from './cosmos/storage/account.ts';
+import type { StoredAccount } from './cosmos/storage/account.ts';
 import type { Faults } from './cosmos/time-and-charge/faults.ts';
-import type { Clock } from './cosmos/time-and-charge/clock.ts';
-import { sweep } from './cosmos/items/expiry.ts';
+import type { EmulatorClock } from './cosmos/time-and-charge/clock.ts';
+import { sweepExpired } from './cosmos/items/expiry.ts';
 import { hostNames } from './cosmos/server/host-names.ts';
 import { inProcess } from './cosmos/server/in-process.ts';
-import { Journal } from './cosmos/storage/journal.ts';
+import { StoredJournal } from './cosmos/storage/journal.ts';
 import { seeded } from './random.ts';
 import { restart as restartRules } from './cosmos/time-and-charge/rules.ts';
 import { CosmosServer } from './cosmos/server/http-server.ts';
 import { Service } from './cosmos/server/service.ts';
-import type { Identity } from './cosmos/server/service.ts';
+import type { RequestIdentity } from './cosmos/server/service.ts';
 import type { EmulatorStats } from './cosmos/server/stats.ts';
 import { permit, TENANT } from './entra/access.ts';
 import type { Principals } from './entra/access.ts';
 import type { Issuer } from './entra/issuer.ts';
-import { faultsOf } from './fault-input.ts';
-import { checkOptions, listenRefusal } from './options.ts';
+import { emulatorFaultsOf } from './fault-input.ts';
+import { emulatorCheckOptions, listenRefusal } from './options.ts';
 import type { EmulatorOptions } from './options.ts';
 import type { newCertificate } from './tls.ts';
 import { emulatorError } from './errors.ts';
 
 export type { Controls } from './controls.ts';
 export { TENANT as EMULATOR_TENANT } from './entra/access.ts';
-export type { Assignment, Principals, Role } from './entra/access.ts';
+export type { Assignment, Principals, EntraRole } from './entra/access.ts';
 export { ADVERSE } from './fault-input.ts';
 export type { EmulatorOptions } from './options.ts';
 export type { Faults } from './cosmos/time-and-charge/faults.ts';
-export type { Rule } from './cosmos/time-and-charge/rules.ts';
+export type { FaultRule } from './cosmos/time-and-charge/rules.ts';
 export type { EmulatorStats } from './cosmos/server/stats.ts';
 export { startEventHubs } from './eventhubs/index.ts';
 export type { EventHubFaults, EventHubs, EventHubsOptions, HubOptions, PublishedEvent } from './eventhubs/index.ts';
@@ -80,7 +80,7 @@ export interface Emulator extends Controls {
  * Throws UsageError if another process uses the port, the data folder can't be used, or an option is invalid.
  */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
-  checkOptions(options);
+  emulatorCheckOptions(options);
   const { port = 0, host = '127.0.0.1', names = [], key = EMULATOR_KEY, principals = ROLES } = options;
   const random = seeded(options.seed ?? Math.floor(Math.random() * 2 ** 32));
   const secured = options.tls === true ? await secure() : undefined;
@@ -90,7 +90,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   let { account, journal } = open(options, random);
   const now = (): number => account.now();
   /** Throws UsageError if memory has writes that the disk lacks. */
-  const intact = (): Account => {
+  const intact = (): StoredAccount => {
     journal?.flush();
     if (journal?.failure) throw journal.failure;
     return account;
@@ -99,7 +99,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   const orders = {
     ...controls(intact),
     faults: (next: Faults | 'adverse'): void => {
-      const checked = faultsOf(next);
+      const checked = emulatorFaultsOf(next);
       restartRules(checked.rules ?? []);
       account.faults = checked;
     },
@@ -120,7 +120,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   endpoint = `${certificate ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bound}/`;
   const clientOptions = (): Emulator['clientOptions'] => ({ endpoint, key, httpClient: inProcess(() => service) });
   const sweeping = setInterval(() => {
-    sweep(account);
+    sweepExpired(account);
     service.sweep();
   }, PURGE_INTERVAL_MS).unref();
   let restarting: Promise<void> | undefined;
@@ -169,10 +169,10 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
 function open(
   { data, faults = {}, previousImages = false }: EmulatorOptions,
   random: () => number,
-  clock?: Clock,
-): { account: Account; journal: Journal | undefined } {
-  const journal = data === undefined ? undefined : new Journal(data);
-  const account = newAccount(journal, journal?.boot ?? 0, random, faultsOf(faults), clock);
+  clock?: EmulatorClock,
+): { account: StoredAccount; journal: StoredJournal | undefined } {
+  const journal = data === undefined ? undefined : new StoredJournal(data);
+  const account = newAccount(journal, journal?.boot ?? 0, random, emulatorFaultsOf(faults), clock);
   account.previousImages = previousImages;
   journal?.load(account);
   return { account, journal };
@@ -187,7 +187,7 @@ async function secure(): Promise<{ newCertificate: typeof newCertificate; Issuer
   return { newCertificate: made, Issuer: tokens };
 }
 
-const identityOf = (issuer: Issuer): Identity => ({
+const identityOf = (issuer: Issuer): RequestIdentity => ({
   tenant: TENANT,
   authorize: async (token, call) => permit(await issuer.verify(token), call),
   answer: (call) => issuer.answer(call),

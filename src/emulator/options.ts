@@ -2,7 +2,7 @@ import type { UsageError } from '../base/errors.ts';
 import type { Faults } from './cosmos/time-and-charge/faults.ts';
 import { checkPrincipals } from './entra/access.ts';
 import type { Principals } from './entra/access.ts';
-import { faultsOf } from './fault-input.ts';
+import { emulatorFaultsOf } from './fault-input.ts';
 import { emulatorError } from './errors.ts';
 
 export interface EmulatorOptions {
@@ -34,10 +34,16 @@ export interface EmulatorOptions {
 }
 
 /** Checks the options before anything is started. Throws UsageError. */
-export function checkOptions({ host = '127.0.0.1', key, faults, principals, ...options }: EmulatorOptions): void {
+export function emulatorCheckOptions({
+  host = '127.0.0.1',
+  key,
+  faults,
+  principals,
+  ...options
+}: EmulatorOptions): void {
   const { allowRemote = false, tls = false } = options;
   if (key !== undefined) checkKey(key);
-  if (faults !== undefined) faultsOf(faults);
+  if (faults !== undefined) emulatorFaultsOf(faults);
   if (principals !== undefined) {
     checkPrincipals(principals);
     if (!tls) {

@@ -3,7 +3,7 @@ import { UsageError, messageOf } from '../base/errors.ts';
 import { type EmulatorOptions, startEmulator } from './index.ts';
 
 /** The only message of the thread: its address, or the error. An error that crosses threads loses its class. */
-export type Answer =
+export type ThreadAnswer =
   | { readonly endpoint: string; readonly key: string; readonly connectionString: string }
   | { readonly refused: { readonly code: string; readonly message: string; readonly hint: string | undefined } }
   | { readonly failed: string };
@@ -12,7 +12,7 @@ export type Answer =
 // SIGKILL, and then leaves no lock on the data folder. Any message stops it.
 parentPort?.postMessage(await start(workerData as EmulatorOptions));
 
-async function start(options: EmulatorOptions): Promise<Answer> {
+async function start(options: EmulatorOptions): Promise<ThreadAnswer> {
   try {
     const server = await startEmulator(options);
     parentPort?.once('message', () => void server.close());

@@ -1,13 +1,13 @@
 import { generate } from 'selfsigned';
 
 /** Key and certificate of a TLS listener, in PEM form. Its clients must trust `cert`. */
-export interface Certificate {
+export interface TlsCertificate {
   readonly key: string;
   readonly cert: string;
 }
 
 /** A self-signed certificate for this machine and the given names, valid for a year. */
-export async function newCertificate(called: readonly string[]): Promise<Certificate> {
+export async function newCertificate(called: readonly string[]): Promise<TlsCertificate> {
   const names = new Set(['localhost', '127.0.0.1', '::1', ...called]);
   const made = await generate([{ name: 'commonName', value: 'millrace-emulator' }], {
     keyType: 'ec',

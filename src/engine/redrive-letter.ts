@@ -35,7 +35,7 @@ const READS_AT_ONCE = 16;
  * left to the feed. A missing document becomes a deletion just above the parked version. Versions guard every effect, and
  * a letter is removed only in the version that was read. So several redrives, and the live hosts, can run together.
  */
-export async function redrive(letters: readonly DeadLetter[], options: RedriveOptions): Promise<Redriven[]> {
+export async function redriveLetter(letters: readonly DeadLetter[], options: RedriveOptions): Promise<Redriven[]> {
   const results: Redriven[] = [];
   // Changes that wait behind a letter of their key are applied together with it.
   const own = letters.filter(({ waits }) => !waits);

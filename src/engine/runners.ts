@@ -14,7 +14,7 @@ import { type LiveHalfOptions, type Sift, liveHalf } from '../kinds/archive/live
 import { leavingOf } from '../kinds/archive/leaving.ts';
 import { isRestored } from '../kinds/archive/restored.ts';
 import { isBackfilled } from '../kinds/backfilled.ts';
-import { movedMarkOf, versionOf } from '../kinds/moved.ts';
+import { movedMarkOf, movedVersionOf } from '../kinds/moved.ts';
 import { archiveRunner } from '../kinds/archive/archive-runner.ts';
 import { copyRunner } from '../kinds/copy/copy-runner.ts';
 import { embedRunner } from '../kinds/embed/embed-runner.ts';
@@ -50,7 +50,9 @@ export const MARKS: SourceMarks = {
   leavingOf,
   movedOf: (raw, doc) => {
     const mark = movedMarkOf(raw, doc);
-    return mark && { gone: mark.gone === true, echo: mark.echo === true, versionOf: (own) => versionOf(mark, own) };
+    return (
+      mark && { gone: mark.gone === true, echo: mark.echo === true, versionOf: (own) => movedVersionOf(mark, own) }
+    );
   },
 };
 

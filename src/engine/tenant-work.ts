@@ -59,13 +59,13 @@ export class TenantWorks {
     for (const tenant of this.#works.keys()) if (isErased(tenant)) this.#works.delete(tenant);
     const [tenants, rest] = this.#split(most);
     const all = this.#others ? [this.#others, ...rest] : rest;
-    return { tenants, others: all.length === 0 ? null : together(all) };
+    return { tenants, others: all.length === 0 ? null : tenantsTogether(all) };
   }
 
   #shrink(): void {
     const [, cheap] = this.#split(this.#most);
     for (const { tenant } of cheap) this.#works.delete(tenant);
-    this.#others = together([this.#others ?? NOTHING, ...cheap]);
+    this.#others = tenantsTogether([this.#others ?? NOTHING, ...cheap]);
   }
 
   #split(most: number): [costly: TenantWork[], cheap: TenantWork[]] {
@@ -74,7 +74,7 @@ export class TenantWorks {
   }
 }
 
-export const together = (works: readonly Omit<TenantWork, 'tenant'>[]): Omit<TenantWork, 'tenant'> =>
+export const tenantsTogether = (works: readonly Omit<TenantWork, 'tenant'>[]): Omit<TenantWork, 'tenant'> =>
   works.reduce<Omit<TenantWork, 'tenant'>>(
     (sum, { changes, parked, charge, delayMs }) => ({
       changes: sum.changes + changes,
@@ -94,8 +94,8 @@ export function mergeTenants(reports: readonly TenantReport[], most = 10): Tenan
     ({ tenant }) => tenant,
   );
   const all = [...named]
-    .map(([tenant, works]) => ({ tenant, ...together(works) }))
+    .map(([tenant, works]) => ({ tenant, ...tenantsTogether(works) }))
     .toSorted((a, b) => b.charge - a.charge || (a.tenant < b.tenant ? -1 : 1));
   const rest = [...all.slice(most), ...reports.flatMap(({ others }) => others ?? [])];
-  return { tenants: all.slice(0, most), others: rest.length === 0 ? null : together(rest) };
+  return { tenants: all.slice(0, most), others: rest.length === 0 ? null : tenantsTogether(rest) };
 }

@@ -7,12 +7,12 @@ export type {
   ChangeFeedProcessorOptions,
   ChangeHandler,
   FailurePolicy,
-  StartOption,
+  FeedStartOption,
   VersionsStartOption,
 } from './processor/processor-options.ts';
 export { readChanges } from './processor/read-changes.ts';
 export type { ChangesPage, ReadChangesOptions, ReadVersionsOptions } from './processor/read-changes.ts';
-export type { Change, VersionChange } from './processor/handed-change.ts';
+export type { HandedChange, VersionChange } from './processor/handed-change.ts';
 export type { AcquiredLease, ErrorContext, ReleasedLease } from './processor/notices.ts';
 export { ChangeFeedEstimator } from './processor/change-feed-estimator.ts';
 export type { ChangeFeedEstimatorOptions, EstimatedLag, EstimatedLease } from './processor/change-feed-estimator.ts';

@@ -48,7 +48,7 @@ import { projectionsShow } from '../verbs/projections/show.operation.ts';
 import { projectionsVerify } from '../verbs/projections/verify.operation.ts';
 import type { Operation } from '../verbs/operation.ts';
 import { Registry } from '../verbs/registry.ts';
-import { recover } from '../verbs/recover/recover.operation.ts';
+import { recoverVerb } from '../verbs/recover/recover.operation.ts';
 import { shardsCheck } from '../verbs/shards/check.operation.ts';
 import { shardsInit } from '../verbs/shards/init.operation.ts';
 import { shardsList } from '../verbs/shards/list.operation.ts';
@@ -101,7 +101,7 @@ export const verbs: readonly Operation[] = [
   statusServed(() => registry),
   trace,
   doctor,
-  recover,
+  recoverVerb,
   modelCheck,
   modelCost,
   modelTypes,

@@ -11,7 +11,7 @@ import { type UsageError, messageOf } from '../base/errors.ts';
 import { postgresAddress } from '../postgres/postgres-address.ts';
 import { type RedisByToken, redisByToken } from './redis-token.ts';
 import { jobsError } from './errors.ts';
-import { SCHEMA } from './schema.ts';
+import { JOBS_SCHEMA } from './schema.ts';
 
 /** Prefix of our keys in Redis. */
 const PREFIX = 'millrace';
@@ -84,13 +84,13 @@ export async function redis(by: string | RedisByToken): Promise<Backend> {
 async function postgres(url: string): Promise<Backend> {
   const { Pool } = (await import('pg')).default;
   // Each worker uses one connection for listening alone, so the pool needs more connections than workers.
-  const pool = new Pool({ ...postgresAddress(url), max: 8, keepAlive: true, options: `-c search_path=${SCHEMA}` });
+  const pool = new Pool({ ...postgresAddress(url), max: 8, keepAlive: true, options: `-c search_path=${JOBS_SCHEMA}` });
   pool.on('error', () => undefined);
   try {
     await answered(async () => {
       const client = await pool.connect();
       try {
-        await runMigrations(client, SCHEMA);
+        await runMigrations(client, JOBS_SCHEMA);
       } finally {
         client.release();
       }

@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { type IssuedToken, type Token, identityToken } from '../base/identity-token.ts';
+import { type IssuedToken, type IdentityToken, identityToken } from '../base/identity-token.ts';
 
 /** Azure Managed Redis accepts a token of this scope as the password of a Microsoft Entra user. */
 const SCOPE = 'https://redis.azure.com/.default';
@@ -14,7 +14,7 @@ const PAUSE_MS = 10_000;
  * For an address in Azure without a password, whose user name is the object id of this process's identity. Undefined for
  * any other address, which the client can use unchanged.
  */
-export function redisByToken(url: string, token: Token = identityToken()): RedisByToken | undefined {
+export function redisByToken(url: string, token: IdentityToken = identityToken()): RedisByToken | undefined {
   const { protocol, hostname: host, port, username, password } = new URL(url);
   // The service accepts tokens over TLS only.
   if (password !== '' || username === '' || protocol !== 'rediss:' || !AZURE.test(host)) return undefined;
@@ -28,13 +28,13 @@ type Options = RedisOptions & { readonly replyMapping?: 'legacy' };
 /** Connections whose password is a token. Before it ends, all of them get a new one. */
 export class RedisByToken {
   readonly options: Options;
-  readonly #token: Token;
+  readonly #token: IdentityToken;
   readonly #clock: Clock;
   readonly #closed = new AbortController();
   readonly #clients = new Set<Redis>();
   #password = '';
 
-  constructor(options: Options, token: Token, clock: Clock = systemClock) {
+  constructor(options: Options, token: IdentityToken, clock: Clock = systemClock) {
     this.options = options;
     this.#token = token;
     this.#clock = clock;

@@ -13,27 +13,27 @@ import { projectionsError } from './errors.ts';
 const AT_ONCE = 512;
 
 /** Where derived state of one source document is stored: full partition key and id in the sink. */
-export interface Place {
+export interface SinkPlace {
   readonly key: Key;
   readonly id: string;
 }
 
-export const placeId = (place: Place): string => canonical([place.key, place.id]);
+export const placeId = (place: SinkPlace): string => canonical([place.key, place.id]);
 
 /** A change with the places where its state belongs now: none for a deletion. */
-export interface Targeted<P extends Place = Place> {
+export interface Targeted<P extends SinkPlace = SinkPlace> {
   readonly change: Change;
   readonly places: readonly P[];
 }
 
 /** A change whose locator is written: its state may be written at `places`, and must be retracted at `departed`. */
-export interface Located<P extends Place = Place> extends Targeted<P> {
-  readonly departed: readonly Place[];
+export interface Located<P extends SinkPlace = SinkPlace> extends Targeted<P> {
+  readonly departed: readonly SinkPlace[];
   readonly locator: { readonly pk: string; readonly id: string; readonly etag: string };
 }
 
 /** Whether a change left a place, or all places: its locator is pruned once nothing is stored there. */
-export const hasLeft = ({ departed, places }: Located): boolean => departed.length > 0 || places.length === 0;
+export const locatorHasLeft = ({ departed, places }: Located): boolean => departed.length > 0 || places.length === 0;
 
 export interface LocatorDocument {
   readonly id: string;
@@ -42,7 +42,7 @@ export interface LocatorDocument {
   readonly projection: string;
   readonly source: { readonly container: string; readonly key: Key; readonly id: string };
   readonly version: Version;
-  readonly places: readonly Place[];
+  readonly places: readonly SinkPlace[];
   /** Set once the document is gone. The locator outlives it by this time, so that a late change is still known as old. */
   readonly ttl?: number;
 }
@@ -62,7 +62,7 @@ export class Locators {
   }
 
   /** Advances the locators. The result lacks the changes that are older than their locator: they need no work. */
-  async advance<P extends Place>(targeted: readonly Targeted<P>[], sink: DocumentAccess): Promise<Located<P>[]> {
+  async advance<P extends SinkPlace>(targeted: readonly Targeted<P>[], sink: DocumentAccess): Promise<Located<P>[]> {
     const located = await mapSettled(targeted, (one) => this.#advanceOne(one, sink), { concurrency: AT_ONCE });
     return located.filter((one) => one !== undefined);
   }
@@ -88,7 +88,7 @@ export class Locators {
     );
   }
 
-  async #advanceOne<P extends Place>(
+  async #advanceOne<P extends SinkPlace>(
     { change, places }: Targeted<P>,
     sink: DocumentAccess,
   ): Promise<Located<P> | undefined> {
@@ -122,7 +122,7 @@ export class Locators {
     pk: string,
     id: string,
     { container, key, id: source, version }: Change,
-    places: readonly Place[],
+    places: readonly SinkPlace[],
   ): LocatorDocument {
     return {
       id,

@@ -1,7 +1,7 @@
 import { assertFormat, formatOf } from '../base/format.ts';
 import { digest, isObject } from '../base/json.ts';
 import type { Key, Version } from '../feed/reading/change.ts';
-import { withoutSystemFields } from '../feed/reading/mapper.ts';
+import { feedWithoutSystemFields } from '../feed/reading/mapper.ts';
 
 /** The mark `_mr.moved` of a document that a move or a migration wrote last, until it changes. */
 export interface MovedMark {
@@ -53,15 +53,15 @@ export function movedMarkOf(raw: Record<string, unknown>, doc: Record<string, un
 
 /** Whether a stored document is as a move wrote it. */
 export const isCopied = (stored: Record<string, unknown>): boolean =>
-  movedMarkOf(stored, withoutSystemFields(stored)) !== undefined;
+  movedMarkOf(stored, feedWithoutSystemFields(stored)) !== undefined;
 
 /** Whether a stored document is the marker of one that a move has taken elsewhere. */
 export const hasLeft = (stored: Record<string, unknown>): boolean =>
-  movedMarkOf(stored, withoutSystemFields(stored))?.gone === true;
+  movedMarkOf(stored, feedWithoutSystemFields(stored))?.gone === true;
 
 /**
  * The version of a document with a mark, by the one that it has where it is. The ETag stays: it is compared with that of
  * the stored document only.
  */
-export const versionOf = ({ epoch, lsn }: MovedMark, own: Version): Version =>
+export const movedVersionOf = ({ epoch, lsn }: MovedMark, own: Version): Version =>
   epoch === undefined ? own : { ...own, epoch, lsn: lsn ?? own.lsn };

@@ -1,5 +1,5 @@
 // RU/s and costs by container, pattern and projection; every figure has its terms.
-import type { Documents } from './documents.ts';
+import type { ModelDocuments } from './documents.ts';
 import { HOURS_PER_MONTH, type ProfileName, type RuleSettings } from './estimate.ts';
 import { type Term, sum } from './rules/facts.ts';
 import { type CheckOptions, factsOf } from './rules/index.ts';
@@ -39,7 +39,7 @@ export interface Costs {
 }
 
 /** The model's cost by one profile. */
-export function costsOf(documents: Documents, profile: ProfileName, options: CheckOptions = {}): Costs {
+export function costsOf(documents: ModelDocuments, profile: ProfileName, options: CheckOptions = {}): Costs {
   const facts = factsOf(documents, {
     ...options,
     settings: { ...options.settings, profile } satisfies Partial<RuleSettings>,

@@ -1,12 +1,12 @@
 // The two documents as facts, in addition to the Model: the input of the rules. Every fact has its place.
-import type { Container, IndexingPolicy, Model, ModelFinding, Place } from './model.ts';
+import type { Container, IndexingPolicy, Model, ModelFinding, SourceLine } from './model.ts';
 import type { Query } from './query.ts';
 import type { Review } from './review/review.ts';
 
 /** A piece of prose with its first line. Backticks are kept; bold and line breaks are removed. */
 export interface Text {
   readonly text: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** A paragraph, bullet or table cell with its heading, and its bold label if it has one. */
@@ -43,7 +43,7 @@ export interface Pattern {
   readonly status: string | undefined;
   /** Every column by its header as printed, including unknown columns. */
   readonly cells: Readonly<Record<string, string>>;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** `- **User → Orders**: 1:Many (avg 5, max 1000)`. */
@@ -53,10 +53,10 @@ export interface Relationship {
   readonly many: boolean;
   readonly average?: number;
   readonly max?: number;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
-export type Decision = 'single' | 'multi' | 'separate';
+export type DocumentDecision = 'single' | 'multi' | 'separate';
 
 /** The analysis of two entities that may share a document or container. */
 export interface Pair {
@@ -66,7 +66,7 @@ export interface Pair {
   readonly correlation?: number;
   readonly only?: readonly number[];
   readonly both?: number;
-  readonly decision: Decision | undefined;
+  readonly decision: DocumentDecision | undefined;
   readonly naturalParent: boolean;
   readonly bounded: boolean;
   readonly independent: boolean;
@@ -75,8 +75,8 @@ export interface Pair {
     readonly parentKnown?: boolean;
     readonly crossPartition?: boolean;
   };
-  readonly at: Place;
-  readonly places: Readonly<Partial<Record<'correlation' | 'decision' | 'identifying', Place>>>;
+  readonly at: SourceLine;
+  readonly places: Readonly<Partial<Record<'correlation' | 'decision' | 'identifying', SourceLine>>>;
 }
 
 /** `section`: its known name, or that of the nearest section above with a known name. */
@@ -87,7 +87,7 @@ export interface SectionHeading extends Text {
 export interface Check {
   readonly ticked: boolean;
   readonly text: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** `<!-- millrace-ignore B10 until 2027-01: admin only -->`: it applies to the section that contains it. */
@@ -96,7 +96,7 @@ export interface Waiver {
   /** The first moment after its end, milliseconds since 1970, UTC; undefined: no date is stated. */
   readonly until: number | undefined;
   readonly reason: string;
-  readonly at: Place;
+  readonly at: SourceLine;
   /** Lines it covers, both included. */
   readonly from: number;
   readonly to: number;
@@ -114,7 +114,7 @@ export interface ShardMapping {
   readonly key: string;
   readonly shard: string;
   readonly cells: Readonly<Record<string, string>>;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** A shard map as a section states it: a table `Key | Shard location`, and labels beside it. */
@@ -127,7 +127,7 @@ export interface DocumentedMap {
   /** Containers that every shard has in full. */
   readonly reference?: Text;
   readonly mappings: readonly ShardMapping[];
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 interface Common {
@@ -149,7 +149,7 @@ export interface Requirements extends Common {
   readonly pairs: readonly Pair[];
 }
 
-export type Operation =
+export type PatternOperation =
   | 'point-read'
   | 'query'
   | 'cross-partition'
@@ -160,14 +160,14 @@ export type Operation =
   | 'delete'
   | 'batch';
 
-export interface Mapping {
+export interface PatternMapping {
   readonly ids: readonly string[];
   readonly printed: string;
   /** Names of designed containers. */
   readonly containers: readonly string[];
   /** Other names in the same cell. */
   readonly unknown: readonly string[];
-  readonly operations: readonly Operation[];
+  readonly operations: readonly PatternOperation[];
   readonly operationText: string;
   readonly queries: readonly Query[];
   readonly notes: string;
@@ -175,11 +175,11 @@ export interface Mapping {
   readonly ru?: number;
   /** The number of point reads of one execution. */
   readonly times: number;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** What a document says is asked of a container, outside the rows of the mapping. */
-export interface Asked {
+export interface DocumentPair {
   readonly container: string;
   readonly text: string;
   readonly queries: readonly Query[];
@@ -187,7 +187,7 @@ export interface Asked {
   readonly crossing: boolean;
   /** The request names the partition beside the query, as an option of the call. */
   readonly scoped?: true;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 export interface Reference {
@@ -222,7 +222,7 @@ export interface ProjectionRow {
   readonly deletes: string;
   readonly start: string;
   readonly lease?: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** A container with the facts of its bullets that the Model doesn't have. */
@@ -230,13 +230,13 @@ export interface ContainerDetail {
   readonly container: Container;
   readonly prose: readonly Prose[];
   /** Bytes; `stated` false: measured on the examples. */
-  readonly size: { readonly average: number; readonly max: number; readonly stated: boolean; readonly at: Place };
+  readonly size: { readonly average: number; readonly max: number; readonly stated: boolean; readonly at: SourceLine };
   /** GB of data. */
-  readonly data?: { readonly gb: number; readonly at: Place };
+  readonly data?: { readonly gb: number; readonly at: SourceLine };
   /** Distinct values of the partition key. */
   readonly cardinality?: number;
-  readonly serves: { readonly ids: readonly string[]; readonly at: Place } | undefined;
-  readonly range?: { readonly low: number; readonly high: number; readonly at: Place };
+  readonly serves: { readonly ids: readonly string[]; readonly at: SourceLine } | undefined;
+  readonly range?: { readonly low: number; readonly high: number; readonly at: SourceLine };
   /** The texts about it under hot partitions. */
   readonly hot: readonly Text[];
   readonly index: StatedIndex;
@@ -252,24 +252,24 @@ export interface StatedIndex {
   readonly excluded: readonly Text[];
   readonly composites: readonly {
     readonly paths: NonNullable<IndexingPolicy['compositeIndexes']>[number];
-    readonly at: Place;
+    readonly at: SourceLine;
   }[];
 }
 
 export interface Design extends Common {
   readonly model: Model;
   readonly containers: readonly ContainerDetail[];
-  readonly mapping: readonly Mapping[];
-  readonly asked: readonly Asked[];
+  readonly mapping: readonly PatternMapping[];
+  readonly asked: readonly DocumentPair[];
   readonly projections: readonly ProjectionRow[];
   /** Where the section of projections begins; undefined: there is no such section. */
-  readonly projectionsAt: Place | undefined;
+  readonly projectionsAt: SourceLine | undefined;
   /** Line of each example, by the example itself. */
   readonly exampleLines: ReadonlyMap<object, number>;
 }
 
 /** The two documents; at least one of them exists. */
-export interface Documents {
+export interface ModelDocuments {
   readonly requirements: Requirements | undefined;
   readonly design: Design | undefined;
   /** What a reader found; absent: there is no review. */
@@ -279,5 +279,5 @@ export interface Documents {
 }
 
 /** The text of each document, by its file. */
-export const textsOf = ({ requirements, design, review }: Documents): ReadonlyMap<string, readonly string[]> =>
+export const textsOf = ({ requirements, design, review }: ModelDocuments): ReadonlyMap<string, readonly string[]> =>
   new Map([requirements, design, review].flatMap((one) => (one ? [[one.file, one.lines] as const] : [])));

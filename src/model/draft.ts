@@ -1,10 +1,10 @@
 // Drafts the two documents from a live account, and names what is still to be written.
 import { isObject } from '../base/json.ts';
 import type { ContainerDefinition } from './container-definitions.ts';
-import { type Doc, shapeOf, typeNameOf } from './drift.ts';
+import { type AccountDoc, accountShapeOf, typeNameOf } from './drift.ts';
 
 /** RPS of one container, from the account's metrics. */
-export interface Load {
+export interface DraftLoad {
   readonly reads?: Peaks | undefined;
   readonly writes?: Peaks | undefined;
 }
@@ -15,8 +15,8 @@ export interface Peaks {
 
 export interface Imported {
   readonly definition: ContainerDefinition;
-  readonly samples: readonly Doc[];
-  readonly load?: Load | undefined;
+  readonly samples: readonly AccountDoc[];
+  readonly load?: DraftLoad | undefined;
 }
 
 export interface DraftOptions {
@@ -144,14 +144,14 @@ const indexingText = ({ definition: { id, indexingPolicy } }: Imported): string 
   );
 
 /** A few documents that show most: each adds paths or types that the documents before don't have. */
-function representative(documents: readonly Doc[]): Doc[] {
-  const chosen: Doc[] = [];
+function representative(documents: readonly AccountDoc[]): AccountDoc[] {
+  const chosen: AccountDoc[] = [];
   const shown = new Set<string>();
-  const traits = (doc: Doc): string[] =>
-    [...shapeOf(doc)].flatMap(([path, kinds]) => [...kinds].map((kind) => `${path} ${kind}`));
+  const traits = (doc: AccountDoc): string[] =>
+    [...accountShapeOf(doc)].flatMap(([path, kinds]) => [...kinds].map((kind) => `${path} ${kind}`));
   while (chosen.length < Math.min(EXAMPLES, documents.length)) {
     const left = documents.filter((doc) => !chosen.includes(doc));
-    const news = (doc: Doc): number => traits(doc).filter((trait) => !shown.has(trait)).length;
+    const news = (doc: AccountDoc): number => traits(doc).filter((trait) => !shown.has(trait)).length;
     const [best] = left.map((doc) => ({ doc, news: news(doc) })).toSorted((a, b) => b.news - a.news);
     if (!best) break;
     chosen.push(best.doc);
@@ -170,7 +170,7 @@ class Redaction {
     this.#on = on;
   }
 
-  of(doc: Doc): Doc {
+  of(doc: AccountDoc): AccountDoc {
     return Object.fromEntries(
       Object.entries(doc).map(([field, value]) => [field, field === 'type' ? value : this.#value(field, value)]),
     );

@@ -1,11 +1,11 @@
 // Compares real documents with the examples of the data model. Pure: the caller passes the samples.
 import { isObject } from '../base/json.ts';
 import type { ContainerDetail } from './documents.ts';
-import { type DocumentType, valueAt } from './model.ts';
+import { type DocumentType, exampleValueAt } from './model.ts';
 
-export type Doc = Readonly<Record<string, unknown>>;
+export type AccountDoc = Readonly<Record<string, unknown>>;
 
-export interface Drift {
+export interface AccountDrift {
   readonly container: string;
   /** Absent: the whole container differs. */
   readonly type?: string;
@@ -31,13 +31,13 @@ const SIZE_FACTOR = 2;
  * Differences between sampled documents of one container and its examples, in both directions. `samples`: documents
  * without the fields that Cosmos DB and Millrace add, and without Millrace's own documents.
  */
-export function driftOf(detail: ContainerDetail, samples: readonly Doc[]): Drift[] {
+export function driftOf(detail: ContainerDetail, samples: readonly AccountDoc[]): AccountDrift[] {
   const { name, partitionKey, types, defaultTtl } = detail.container;
   if (samples.length === 0) return [];
-  const found: Drift[] = [];
-  const own = (kind: Drift['kind'], what: string): number => found.push({ container: name, kind, what });
+  const found: AccountDrift[] = [];
+  const own = (kind: AccountDrift['kind'], what: string): number => found.push({ container: name, kind, what });
   for (const path of partitionKey) {
-    const lacking = samples.filter((doc) => valueAt(doc, path) === undefined).length;
+    const lacking = samples.filter((doc) => exampleValueAt(doc, path) === undefined).length;
     if (lacking > 0) own('key', `${lacking} of ${samples.length} documents lack the key path ${path}`);
   }
   const typed = Map.groupBy(samples, (doc) => typeNameOf(doc, name));
@@ -70,14 +70,18 @@ export function driftOf(detail: ContainerDetail, samples: readonly Doc[]): Drift
 }
 
 /** The name of a type, as the reader uses it: the container's name in lower case if documents have no `type`. */
-export const typeNameOf = ({ type }: Doc, container: string): string =>
+export const typeNameOf = ({ type }: AccountDoc, container: string): string =>
   typeof type === 'string' && type !== '' ? type : container.toLowerCase();
 
-function fieldDrift(container: string, { name, examples }: DocumentType, documents: readonly Doc[]): Drift[] {
-  const shown = examples.map(shapeOf);
-  const real = documents.map(shapeOf);
+function fieldDrift(
+  container: string,
+  { name, examples }: DocumentType,
+  documents: readonly AccountDoc[],
+): AccountDrift[] {
+  const shown = examples.map(accountShapeOf);
+  const real = documents.map(accountShapeOf);
   const paths = new Set([...shown, ...real].flatMap((shape) => [...shape.keys()]));
-  const drifts: Drift[] = [];
+  const drifts: AccountDrift[] = [];
   for (const path of [...paths].filter((one) => one !== '').toSorted()) {
     const parent = parentOf(path);
     // If the parent is absent or empty, its fields aren't missing.
@@ -85,7 +89,8 @@ function fieldDrift(container: string, { name, examples }: DocumentType, documen
       shapes.filter((shape) => shape.get(parent)?.has(path.endsWith('[]') ? 'list' : 'object'));
     const [here, there] = [within(shown), within(real)];
     const [having, lacking] = [there.filter((shape) => shape.has(path)), there.filter((shape) => !shape.has(path))];
-    const add = (kind: Drift['kind'], what: string): number => drifts.push({ container, type: name, kind, what });
+    const add = (kind: AccountDrift['kind'], what: string): number =>
+      drifts.push({ container, type: name, kind, what });
     const known = new Set(shown.flatMap((shape) => [...(shape.get(path) ?? [])]));
     if (path.endsWith('[]')) {
       // An empty list shows nothing of its elements.
@@ -112,7 +117,7 @@ function fieldDrift(container: string, { name, examples }: DocumentType, documen
 /** JSON types by path: `lines`, `lines[]`, `lines[].quantity`; the document itself is the empty path. */
 type Shape = ReadonlyMap<string, ReadonlySet<string>>;
 
-export function shapeOf(doc: unknown): Shape {
+export function accountShapeOf(doc: unknown): Shape {
   const shape = new Map<string, Set<string>>();
   const visit = (value: unknown, path: string): void => {
     const kind = Array.isArray(value) ? 'list' : isObject(value) ? 'object' : value === null ? 'null' : typeof value;

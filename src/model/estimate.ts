@@ -1,5 +1,5 @@
 // Estimates of RU and partitions by published figures. Two profiles: Microsoft's (default), and the modelling prompt's.
-import type { Operation } from './documents.ts';
+import type { PatternOperation } from './documents.ts';
 
 export type ProfileName = 'microsoft' | 'seed';
 
@@ -85,7 +85,7 @@ export interface Charge {
 }
 
 /** RU of one operation on a container; writes include the indexing. */
-export function chargeOf(operation: Operation, of: Charge, { indexRu }: RuleSettings, profile: Profile): number {
+export function chargeOf(operation: PatternOperation, of: Charge, { indexRu }: RuleSettings, profile: Profile): number {
   const index = of.indexed * indexRu;
   switch (operation) {
     case 'point-read':

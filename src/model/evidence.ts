@@ -5,7 +5,7 @@
 const REACH = 12;
 
 /** The text without marks of Markdown, in lower case, with single blanks. */
-export const plainText = (text: string): string =>
+export const evidenceText = (text: string): string =>
   text
     .toLowerCase()
     .replaceAll(/[*_`~\\]+/g, '')
@@ -19,8 +19,8 @@ export const plainText = (text: string): string =>
 export function finderOf(
   lines: readonly string[],
 ): (words: string, near: number) => { readonly line: number; readonly to: number } | undefined {
-  const plain = lines.map(plainText);
-  return (words, near) => lineOf(plain, plainText(words), near);
+  const plain = lines.map(evidenceText);
+  return (words, near) => lineOf(plain, evidenceText(words), near);
 }
 
 /** The numbers below `length`, those near `from` first. Most words stand where they are said to be, so few are asked for. */

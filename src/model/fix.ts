@@ -1,17 +1,17 @@
 // What `model check --fix` changes: text inside quotes, backticks or a range of figures, where the service refuses what is
 // written and only one other text can be meant. Prose isn't changed.
-import type { Place } from './model.ts';
+import type { SourceLine } from './model.ts';
 
 /** A replacement in one line of a document. */
 export interface Fix {
-  readonly at: Place;
+  readonly at: SourceLine;
   /** It occurs once in the line. */
   readonly from: string;
   readonly to: string;
 }
 
-export interface Change {
-  readonly at: Place;
+export interface TextFix {
+  readonly at: SourceLine;
   readonly before: string;
   readonly after: string;
 }
@@ -20,7 +20,7 @@ export interface Change {
 const FAR = 40;
 
 /** The replacement of a path that is in quotes or backticks, from its place on to the next heading. */
-export function fixOfPath(lines: readonly string[], { file, line }: Place, from: string, to: string): Fix[] {
+export function fixOfPath(lines: readonly string[], { file, line }: SourceLine, from: string, to: string): Fix[] {
   for (const [index, text] of lines.slice(line - 1, line - 1 + FAR).entries()) {
     if (index > 0 && /^#{1,6}\s/.test(text)) return [];
     const quoted = ['`', '"', "'"].map((quote) => `${quote}${from}${quote}`).find((one) => text.includes(one));
@@ -31,7 +31,7 @@ export function fixOfPath(lines: readonly string[], { file, line }: Place, from:
 }
 
 /** The text with all fixes of its file that fit, and what changed. A fix whose line has another text is left out. */
-export function applyFixes(text: string, file: string, fixes: readonly Fix[]): { text: string; changes: Change[] } {
+export function applyFixes(text: string, file: string, fixes: readonly Fix[]): { text: string; changes: TextFix[] } {
   const lines = text.split(/(?<=\r\n|\r(?!\n)|\n)/);
   const before = new Map<number, string>();
   for (const { at, from, to } of fixes) {

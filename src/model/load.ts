@@ -2,7 +2,14 @@
 // An aggregate of an aggregate takes the writes of the first; `each` multiplies; a joined document that changes is written
 // into its copies.
 import { isObject } from '../base/json.ts';
-import type { ContainerDetail, Operation, ProjectionRow, Reference, Relationship, Requirements } from './documents.ts';
+import type {
+  ContainerDetail,
+  PatternOperation,
+  ProjectionRow,
+  Reference,
+  Relationship,
+  Requirements,
+} from './documents.ts';
 import { averageOf, relationsOf, words } from './relations.ts';
 import type { DocumentType } from './model.ts';
 import { type Access, type Term, isWrite, sum } from './rules/terms.ts';
@@ -17,8 +24,8 @@ export interface Known {
   type(of: Reference | undefined): DocumentType | undefined;
   accessesTo(detail: ContainerDetail | undefined): readonly Access[];
   into(name: string): readonly ProjectionRow[];
-  estimate(operation: Operation, detail: ContainerDetail): number;
-  estimateOf(operation: Operation, detail: ContainerDetail, bytes: number): number;
+  estimate(operation: PatternOperation, detail: ContainerDetail): number;
+  estimateOf(operation: PatternOperation, detail: ContainerDetail, bytes: number): number;
 }
 
 /** RU to read one change from the feed: a page of 100 documents of 1 KB takes about 10 to 30 RU. */
@@ -44,7 +51,7 @@ export function loadOf(facts: Known, detail: ContainerDetail, rate: RateName): T
     const read = row.kind === 'embed' && row.source ? [row.source] : row.joins;
     return read.filter(is).flatMap((of) => readsOf(facts, row, of, detail, rate));
   });
-  const changes = changesOf(facts, { container: detail.container.name }, rate);
+  const changes = loadChangesOf(facts, { container: detail.container.name }, rate);
   // All projections of a container share one reader of its feed.
   const reader = facts.rows.find(({ source, joins, sink }) => [source, ...joins].some(is) && !is(sink));
   const feed: Term[] =
@@ -64,7 +71,7 @@ function writesOf(facts: Known, row: ProjectionRow, sink: ContainerDetail, rate:
     ids: row.serves,
   });
   if (!row.source) return [];
-  const changes = changesOf(facts, row.source, rate);
+  const changes = loadChangesOf(facts, row.source, rate);
   const replace = facts.estimate('replace', sink);
   const fanOut = fannedOut(facts, row);
   const copies = fanOut.map(({ of, updates, copies: of1 }) =>
@@ -76,7 +83,7 @@ function writesOf(facts: Known, row: ProjectionRow, sink: ContainerDetail, rate:
   }
   if (row.kind === 'reference') {
     const tenants = tenantsOf(facts, row);
-    const average = changesOf(facts, row.source, 'average') || changes;
+    const average = loadChangesOf(facts, row.source, 'average') || changes;
     return [
       term(`projection ${row.name}${tenants === 1 ? '' : `, ${tenants} copies of each`}`, average * tenants, replace),
     ];
@@ -107,7 +114,7 @@ function movesOf(facts: Known, row: ProjectionRow, source: Reference, rate: Rate
 function readsOf(facts: Known, row: ProjectionRow, of: Reference, detail: ContainerDetail, rate: RateName): Term[] {
   if (!row.source || row.kind === 'reference') return [];
   const perSecond =
-    row.kind === 'embed' ? createdOf(facts, row.sink ?? row.source, rate) : changesOf(facts, row.source, rate);
+    row.kind === 'embed' ? createdOf(facts, row.sink ?? row.source, rate) : loadChangesOf(facts, row.source, rate);
   return [
     {
       what: `joins of ${row.name}, ${of.type ?? of.container}`,
@@ -194,7 +201,12 @@ function named(accesses: readonly Access[], { type = '' }: Reference): Access[] 
  * Changes a second of a type, or of a whole container: what applications write, and what projections write. `seen`: the
  * projections that are counted already, because a circle never ends.
  */
-export function changesOf(facts: Known, of: Reference, rate: RateName, seen: readonly ProjectionRow[] = []): number {
+export function loadChangesOf(
+  facts: Known,
+  of: Reference,
+  rate: RateName,
+  seen: readonly ProjectionRow[] = [],
+): number {
   const detail = facts.detail(of.container);
   if (!detail) return 0;
   const writes = facts.accessesTo(detail).filter((access) => access.row.operations.some(isWrite));
@@ -211,10 +223,10 @@ export function changesOf(facts: Known, of: Reference, rate: RateName, seen: rea
     if (!row.source || row.kind === 'embed') return more;
     if (row.kind === 'reference')
       return (
-        (changesOf(facts, row.source, 'average', [...seen, row]) ||
-          changesOf(facts, row.source, rate, [...seen, row])) * tenantsOf(facts, row)
+        (loadChangesOf(facts, row.source, 'average', [...seen, row]) ||
+          loadChangesOf(facts, row.source, rate, [...seen, row])) * tenantsOf(facts, row)
       );
-    return changesOf(facts, row.source, rate, [...seen, row]) * elementsOf(facts, row) + more;
+    return loadChangesOf(facts, row.source, rate, [...seen, row]) * elementsOf(facts, row) + more;
   });
   return sum(own.map((access) => access[rate] ?? 0)) + sum(derived);
 }

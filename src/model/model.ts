@@ -1,13 +1,13 @@
 import { isObject } from '../base/json.ts';
 
 /** The place of a fact in a document; lines count from 1. */
-export interface Place {
+export interface SourceLine {
   readonly file: string;
   readonly line: number;
 }
 
 /** Each of the places once, without the first. */
-export function otherPlaces(first: Place, all: readonly Place[]): Place[] {
+export function otherPlaces(first: SourceLine, all: readonly SourceLine[]): SourceLine[] {
   const seen = new Set([`${first.file} ${first.line}`]);
   return all.filter(({ file, line }) => {
     const place = `${file} ${line}`;
@@ -30,7 +30,7 @@ export interface DocumentType {
   /** Value of the discriminator `type`; the container's name in lower case if its examples have no `type`. */
   readonly name: string;
   readonly examples: readonly Readonly<Record<string, unknown>>[];
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 export interface Container {
@@ -38,7 +38,7 @@ export interface Container {
   /** Paths with their slash, one a level: `/storeId`. */
   readonly partitionKey: readonly string[];
   /** Other keys that its section, a table or code states for it. To rules, all keys if they differ. */
-  readonly otherKeys?: readonly { readonly paths: readonly string[]; readonly at: Place }[];
+  readonly otherKeys?: readonly { readonly paths: readonly string[]; readonly at: SourceLine }[];
   readonly types: readonly DocumentType[];
   readonly indexingPolicy?: IndexingPolicy;
   /** Seconds; -1: on, but only items with a `ttl` expire; absent: off. */
@@ -50,9 +50,9 @@ export interface Container {
   readonly reference?: true;
   /** An example has an ellipsis, so fields that no example has may exist. */
   readonly partialExamples?: true;
-  readonly at: Place;
+  readonly at: SourceLine;
   /** The places of the facts above. */
-  readonly places: Readonly<Partial<Record<ContainerFact, Place>>>;
+  readonly places: Readonly<Partial<Record<ContainerFact, SourceLine>>>;
 }
 
 export type ContainerFact = 'partitionKey' | 'indexingPolicy' | 'defaultTtl' | 'uniqueKeys' | 'throughput';
@@ -62,7 +62,7 @@ export interface ModelFinding {
   readonly severity: 'error' | 'warning' | 'information';
   readonly message: string;
   readonly hint?: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** A type of a container, by their names. */
@@ -79,7 +79,7 @@ export interface ShardedContainers {
   readonly sharded: Readonly<Record<string, string | null>>;
   /** Containers that every shard has in full. */
   readonly reference: readonly string[];
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** The parsed data-model document, with the reader's findings. */
@@ -104,7 +104,7 @@ export const examplesOf = (model: Model, of: TypeName | undefined): DocumentType
   containerOf(model, of?.container)?.types.find(({ name }) => name === of?.type)?.examples ?? [];
 
 /** The value of a document at a path such as a key level, `/address/city`. */
-export const valueAt = (document: unknown, path: string): unknown =>
+export const exampleValueAt = (document: unknown, path: string): unknown =>
   path
     .split('/')
     .slice(1)

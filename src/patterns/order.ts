@@ -1,4 +1,4 @@
-import { valueAt } from '../cosmos/paths.ts';
+import { valueAtPath } from '../cosmos/paths.ts';
 import { patternsError } from './errors.ts';
 
 /** One term of an ORDER BY. */
@@ -35,7 +35,7 @@ export type Rank = readonly { readonly value?: unknown }[];
 
 export const rankOf = (document: unknown, terms: readonly OrderTerm[]): Rank =>
   terms.map(({ path }) => {
-    const value = valueAt(document, path.split('/').slice(1));
+    const value = valueAtPath(document, path.split('/').slice(1));
     return value === undefined ? {} : { value };
   });
 

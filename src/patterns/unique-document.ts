@@ -3,7 +3,7 @@ import type { MillraceError, UsageError } from '../base/errors.ts';
 import { assertFormat, formatOf } from '../base/format.ts';
 import { digest, isObject } from '../base/json.ts';
 import { once } from '../base/once.ts';
-import { type KeyPath, fullKey, splitPath, valueAt } from '../cosmos/paths.ts';
+import { type KeyPath, fullKey, splitPath, valueAtPath } from '../cosmos/paths.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Refused } from '../cosmos/transact.ts';
 import { type Patched, patchWhere } from './conditional.ts';
@@ -92,7 +92,7 @@ export class UniqueDocuments {
 
   /** @throws UsageError `unique-value-invalid` */
   valueOf(document: unknown): string {
-    return this.checked(valueAt(document, this.#steps));
+    return this.checked(valueAtPath(document, this.#steps));
   }
 
   checked(value: unknown): string {
@@ -110,7 +110,7 @@ export class UniqueDocuments {
   }
 
   markOf(document: unknown): Mark | undefined {
-    const mark = valueAt(document, [FIELD, this.name]);
+    const mark = valueAtPath(document, [FIELD, this.name]);
     if (!isObject(mark) || typeof mark['token'] !== 'string') return undefined;
     assertFormat('uniqueness', mark['format'], this.name);
     return mark as unknown as Mark;

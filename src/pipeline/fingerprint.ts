@@ -1,7 +1,7 @@
 // The parts of a declaration that must not change while its version stays the same: where its documents lie, and the
 // state that later changes are added to.
 import { canonical, digest, isObject } from '../base/json.ts';
-import { type Model, examplesOf, keyPathsOf, valueAt } from '../model/model.ts';
+import { type Model, examplesOf, keyPathsOf, exampleValueAt } from '../model/model.ts';
 import { typeRules } from './discriminator.ts';
 import type { Doc, EmbedSpec, MeasureSpec, Pipeline, ProjectionSpec, SourceRules, TableSpec } from './specs.ts';
 import { type Column, layoutOf } from './tables/layout.ts';
@@ -143,7 +143,7 @@ function placesOf(spec: ProjectionSpec, model: Model, rules: readonly SourceRule
       const rows = rowsOf(spec, upcast ? upcast(example) : { ...example });
       if (rows.length > 0)
         places[digest(example)] = canonical(
-          rows.map((row) => [...keyPaths.map((path) => valueAt(row, path) ?? null), row['id']]),
+          rows.map((row) => [...keyPaths.map((path) => exampleValueAt(row, path) ?? null), row['id']]),
         );
     } catch {
       // If a function throws on an example, the example doesn't show where its document lies.

@@ -26,7 +26,7 @@ export const whereIs = ({ sharded, reference }: ShardedContainers, container: st
   Object.hasOwn(sharded, container) ? 'sharded' : reference.includes(container) ? 'reference' : 'global';
 
 /** The place whose hosts run a declaration. For a shard: each shard's hosts, with the documents of theirs. */
-export function placeOf(
+export function specPlaceOf(
   spec: DerivedSpec | IngestSpec,
   pipeline: Pick<Pipeline, 'projections'>,
   schema: ShardedContainers,
@@ -171,7 +171,7 @@ function derivedInShards(
 export function partOf(pipeline: Pipeline, model: Model, place: PlaceKind): Pipeline {
   const schema = shardedContainers(pipeline, model);
   if (!schema || pipeline.part) return pipeline;
-  const here = (spec: DerivedSpec | IngestSpec): boolean => placeOf(spec, pipeline, schema) === place;
+  const here = (spec: DerivedSpec | IngestSpec): boolean => specPlaceOf(spec, pipeline, schema) === place;
   const inShards = new Set([...Object.keys(schema.sharded), ...schema.reference]);
   return {
     ...pipeline,

@@ -6,7 +6,7 @@ import { postgresError } from './errors.ts';
  * - `slow`: the server broke the statement off because it took too long; fewer rows may pass
  * - `other`: the same transaction may succeed later
  */
-export type FailureKind = 'data' | 'slow' | 'other';
+export type PostgresFailureKind = 'data' | 'slow' | 'other';
 
 const stateOf = (error: unknown): string => {
   const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
@@ -14,7 +14,7 @@ const stateOf = (error: unknown): string => {
 };
 
 /** Classes of SQLSTATE: 22 data exception, 23 integrity constraint, 54 program limit; 57014 query canceled. */
-export function failureKind(error: unknown): FailureKind {
+export function failureKind(error: unknown): PostgresFailureKind {
   const state = stateOf(error);
   if (/^(22|23|54)/.test(state)) return 'data';
   return state === '57014' ? 'slow' : 'other';

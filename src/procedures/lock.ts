@@ -23,7 +23,7 @@ export interface LockDocument {
   readonly renewedAt: string;
 }
 
-export interface LockOptions {
+export interface ProcedureLockOptions {
   /** What one process does at a time. */
   readonly kind: 'recovery' | 'verifying' | 'backfilling' | 'erasing';
   /** `formatOf` this kind. */
@@ -45,7 +45,7 @@ export interface LockOptions {
  */
 export async function whileLocked<T>(
   state: Container,
-  { kind, format, of, actor, holder, refusal, clock, signal }: LockOptions,
+  { kind, format, of, actor, holder, refusal, clock, signal }: ProcedureLockOptions,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const at = { id: of, pk: kind } as const;
@@ -78,7 +78,7 @@ export async function whileLocked<T>(
 
 /** The recoveries, of whatever pipeline, that may be at work. */
 export async function recoveriesUnderWay(state: Container, now: number, signal: AbortSignal): Promise<LockDocument[]> {
-  const kind: LockOptions['kind'] = 'recovery';
+  const kind: ProcedureLockOptions['kind'] = 'recovery';
   const found: LockDocument[] = [];
   for await (const one of fetchAll<LockDocument>(state, 'SELECT * FROM c', signal, { partitionKey: kind }))
     if (isHeld(one, now)) found.push(one);

@@ -1,5 +1,5 @@
 /** Rows as aligned columns; numbers to the right, with a separator for thousands. */
-export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+export function textTable(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const cells = [head, ...rows.map((row) => row.map(cell))];
   const widths = head.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? '').length)));
   const right = head.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === 'number'));

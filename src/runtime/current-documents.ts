@@ -1,7 +1,7 @@
 import pMap from 'p-map';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { isObject } from '../base/json.ts';
-import { type KeyPath, fullKey, valueAt } from '../cosmos/paths.ts';
+import { type KeyPath, fullKey, valueAtPath } from '../cosmos/paths.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import type { DocumentAccess, SinkDocument } from '../access/document-access.ts';
 
@@ -79,7 +79,7 @@ export async function withStoredIdentity(
 
 /** True if the host may have changed the id or a partition key value, so that a read by them would miss the document. */
 export const hasDoubtfulIdentity = ({ keyPaths }: SourceContainer, raw: Raw): boolean =>
-  mayBeRewritten([raw['id'], ...keyPaths.map((path) => valueAt(raw, path))]);
+  mayBeRewritten([raw['id'], ...keyPaths.map((path) => valueAtPath(raw, path))]);
 
 /** Calls `attempt` with what it left open, until nothing is or reads show what was delivered. */
 async function untilSettled(

@@ -16,7 +16,7 @@ export interface Parts {
 }
 
 /** The owner of a feed's leases. */
-export interface Reader {
+export interface FeedReader {
   /** The owner name in the leases. */
   readonly host: string;
   /** If set, the feed has separate leases with this in their names, which live hosts don't use. */
@@ -36,7 +36,7 @@ export interface OpenFeed extends OpenSource {
 export async function openFeed(
   { services, settings, loaded: { pipeline } }: Parts,
   of: SourceContainer | string,
-  { host, purpose }: Reader,
+  { host, purpose }: FeedReader,
   { epochs = false, ...options }: Omit<OpenSourceOptions, 'map' | 'state'> & { readonly epochs?: boolean } = {},
 ): Promise<OpenFeed> {
   const [name, map] = typeof of === 'string' ? [of, undefined] : [of.name, of];

@@ -1,7 +1,7 @@
 // The stored shard map of a pipeline, and its shards as places.
 import { type Settings, requireShardMaps } from '../base/settings.ts';
 import { splitPath } from '../cosmos/paths.ts';
-import { partOf, placeOf, shardedContainers } from '../pipeline/places.ts';
+import { partOf, specPlaceOf, shardedContainers } from '../pipeline/places.ts';
 import type { DerivedSpec } from '../pipeline/specs.ts';
 import { type Shard, type ShardMap, ShardMapManager } from '../shards/index.ts';
 import { type ShardLocation, addressOf, shownLocation } from '../shards/map/documents.ts';
@@ -108,7 +108,7 @@ export const placeKey = ({ shard, location }: ShardPlace): string =>
  * The key of the shard that alone has the documents of a tenant. Undefined: while it moves, or without a mapping, any
  * shard may have some.
  */
-export async function shardOf(parts: Parts, tenant: string | number): Promise<string | undefined> {
+export async function runtimeShardOf(parts: Parts, tenant: string | number): Promise<string | undefined> {
   const map = await openShardMap(parts);
   const mapping = await map.tryMapping(tenant);
   if (mapping?.status !== 'online' || (await map.lockOwner(mapping)) !== undefined) return undefined;
@@ -165,6 +165,6 @@ export async function placesRunning(
   const schema = shardedContainers(pipeline, model);
   const all = await pipelinePlaces(parts);
   if (!schema || pipeline.part) return all;
-  const inShards = placeOf(spec, pipeline, schema) === 'shard';
+  const inShards = specPlaceOf(spec, pipeline, schema) === 'shard';
   return all.filter(({ shard, key }) => (shard === undefined ? !inShards : inShards && (!shards || shards.has(key))));
 }

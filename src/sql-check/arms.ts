@@ -3,16 +3,16 @@ import {
   type Col,
   type Env,
   type QueryRows,
-  type Run,
-  type Term,
+  type Evaluation,
+  type SqlTerm,
   isConstant,
   outerSymbols,
   settle,
 } from './relation.ts';
-import { Closure, type Fact, type Sym } from './symbols.ts';
+import { Closure, type SqlFact, type Sym } from './symbols.ts';
 
 /** Symbols of an arm's columns as those of the whole, by their places. */
-export function byPlace(run: Run, arm: QueryRows, columns: readonly Col[], env: Env): Term[] {
+export function byPlace(run: Evaluation, arm: QueryRows, columns: readonly Col[], env: Env): SqlTerm[] {
   const closure = new Closure(arm.facts, arm.conditionals);
   const outer = outerSymbols(env.scope);
   const mapped = (syms: ReadonlySet<Sym>, equal: (syms: Iterable<Sym>) => Set<Sym>): Set<Sym> => {
@@ -31,14 +31,14 @@ export function byPlace(run: Run, arm: QueryRows, columns: readonly Col[], env: 
 }
 
 /** Which columns of the whole equal which constants in an arm. */
-export function constantsOf(run: Run, arm: QueryRows, columns: readonly Col[]): Fact[] {
+export function constantsOf(run: Evaluation, arm: QueryRows, columns: readonly Col[]): SqlFact[] {
   const closure = new Closure(arm.facts, arm.conditionals);
   return columns.flatMap(({ sym }, at) =>
     [...closure.equalTo([arm.columns[at]?.sym ?? -1])]
       .filter((each) => isConstant(run, each) && run.symbols.constantOf(each)?.list === undefined)
-      .map((each): Fact => ({ a: sym, b: each, ab: false, ba: false })),
+      .map((each): SqlFact => ({ a: sym, b: each, ab: false, ba: false })),
   );
 }
 
-export const common = (left: readonly Fact[], right: readonly Fact[]): Fact[] =>
+export const commonArms = (left: readonly SqlFact[], right: readonly SqlFact[]): SqlFact[] =>
   left.filter((one) => right.some((other) => one.a === other.a && one.b === other.b));

@@ -1,7 +1,7 @@
 // What the check knows of a database: the tables, views and functions that its DDL declares.
 import type { Node, SelectStmt } from 'libpg-query';
 
-export interface Column {
+export interface SqlColumn {
   readonly name: string;
   /** The last part of the type's name; empty if not known. */
   readonly type: string;
@@ -15,10 +15,10 @@ export type Distribution =
   | { readonly kind: 'reference' }
   | { readonly kind: 'local' };
 
-export interface Table {
+export interface SqlTable {
   readonly kind: 'table';
   readonly name: string;
-  columns: readonly Column[];
+  columns: readonly SqlColumn[];
   distribution: Distribution;
   /** Columns of primary keys, unique constraints and unique indexes; `undefined` for one over expressions. */
   readonly unique: (readonly string[] | undefined)[];
@@ -32,7 +32,7 @@ export interface Table {
   unclearWrites?: string;
 }
 
-export interface View {
+export interface SqlView {
   readonly kind: 'view';
   readonly name: string;
   readonly query: SelectStmt;
@@ -40,7 +40,7 @@ export interface View {
   readonly unclear?: string;
 }
 
-export type Relation = Table | View;
+export type Relation = SqlTable | SqlView;
 
 export interface Catalog {
   /** By name with schema. */

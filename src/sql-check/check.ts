@@ -2,8 +2,8 @@
 import type { Node } from 'libpg-query';
 import { type Catalog, findRelation } from './catalog.ts';
 import { type Use, usesOf as usesIn } from './explain.ts';
-import { below, isTree, kindOf } from './nodes.ts';
-import { type Env, type Term, newRun } from './relation.ts';
+import { below, isTree, nodeKindOf } from './nodes.ts';
+import { type Env, type SqlTerm, newRun } from './relation.ts';
 import { type RunsVerdict, runsVerdict } from './runs.ts';
 import { evaluateSelect } from './select.ts';
 import { Closure } from './symbols.ts';
@@ -17,7 +17,7 @@ export interface Verdicts {
 }
 
 /** The verdicts with what they rest on. */
-export interface Explained extends Verdicts {
+export interface SqlExplained extends Verdicts {
   readonly uses: readonly Use[];
   /** What the check has not understood. */
   readonly doubts: readonly string[];
@@ -32,10 +32,10 @@ export function checkStatement(catalog: Catalog, statement: Node): Verdicts {
   return { rows, runs };
 }
 
-export function explainStatement(catalog: Catalog, statement: Node): Explained {
+export function explainStatement(catalog: Catalog, statement: Node): SqlExplained {
   const inner = insideOf(statement);
   if (inner) return explainStatement(catalog, inner);
-  const [kind] = kindOf(statement);
+  const [kind] = nodeKindOf(statement);
   if (WITHOUT_ROWS.test(kind)) return nothing('it reads and writes no rows');
   if ('VariableSetStmt' in statement)
     return /^(search_path|role|session_authorization|row_security)$/.test(statement.VariableSetStmt.name ?? '')
@@ -46,7 +46,7 @@ export function explainStatement(catalog: Catalog, statement: Node): Explained {
     return unknown(`the check doesn’t read this kind of statement (${kind})`);
   const run = newRun(catalog, usesOf(statement), { evaluate: evaluateSelect, write: readWrite });
   const env: Env = { ctes: [] };
-  const terms: Term[] = [];
+  const terms: SqlTerm[] = [];
   if ('SelectStmt' in statement) {
     const rows = run.evaluate(statement.SelectStmt, env);
     terms.push(...settle(rows.terms, new Closure(rows.facts, rows.conditionals)));
@@ -71,19 +71,19 @@ function insideOf(statement: Node): Node | undefined {
 
 const BARE = { uses: [], doubts: [] };
 
-const nothing = (why: string): Explained => ({
+const nothing = (why: string): SqlExplained => ({
   ...BARE,
   rows: { verdict: 'safe', why, tables: [] },
   runs: { verdict: 'one node', why },
 });
 
-const unknown = (why: string): Explained => ({
+const unknown = (why: string): SqlExplained => ({
   ...BARE,
   rows: { verdict: 'unknown', why, tables: [] },
   runs: { verdict: 'unknown', why },
 });
 
-function truncate(catalog: Catalog, relations: readonly Node[]): Explained {
+function truncate(catalog: Catalog, relations: readonly Node[]): SqlExplained {
   const tables = relations.flatMap((each) => {
     if (!('RangeVar' in each)) return [];
     const { schemaname, relname = '', location = -1 } = each.RangeVar;
@@ -106,7 +106,7 @@ function truncate(catalog: Catalog, relations: readonly Node[]): Explained {
 function usesOf(statement: Node): Map<string, number> {
   const uses = new Map<string, number>();
   const visit = (node: Node): void => {
-    const [, fields] = kindOf(node);
+    const [, fields] = nodeKindOf(node);
     if ('RangeVar' in node && node.RangeVar.schemaname === undefined)
       uses.set(node.RangeVar.relname ?? '', (uses.get(node.RangeVar.relname ?? '') ?? 0) + 1);
     if (isTree(fields)) for (const each of below(fields)) visit(each);

@@ -1,12 +1,12 @@
 // What is true of the rows for which a condition holds.
 import type { A_Expr, Node } from 'libpg-query';
 import { type Operand, operandOf, subqueryOf } from './expressions.ts';
-import { kindOf, strings } from './nodes.ts';
-import { type Env, type QueryRows, type Run, type Term, isConstant } from './relation.ts';
-import { Closure, type Fact, type Sym, withoutPruning } from './symbols.ts';
+import { nodeKindOf, strings } from './nodes.ts';
+import { type Env, type QueryRows, type Evaluation, type SqlTerm, isConstant } from './relation.ts';
+import { Closure, type SqlFact, type Sym, withoutPruning } from './symbols.ts';
 
-export interface Condition {
-  readonly facts: readonly Fact[];
+export interface SqlCondition {
+  readonly facts: readonly SqlFact[];
   /** Symbols that aren't null. */
   readonly present: readonly Sym[];
   /** No row fulfils it. */
@@ -17,14 +17,20 @@ export interface Condition {
 
 interface Inside {
   readonly rows: QueryRows;
-  readonly equal: readonly Fact[];
+  readonly equal: readonly SqlFact[];
 }
 
-const NOTHING: Condition = { facts: [], present: [], never: false, inside: [] };
-const NEVER: Condition = { ...NOTHING, never: true };
+const NOTHING: SqlCondition = { facts: [], present: [], never: false, inside: [] };
+const NEVER: SqlCondition = { ...NOTHING, never: true };
 
 /** @param wanted the value that the condition has: true, or false under a NOT */
-export function conditionOf(run: Run, env: Env, node: Node | undefined, wanted = true, top = true): Condition {
+export function conditionOf(
+  run: Evaluation,
+  env: Env,
+  node: Node | undefined,
+  wanted = true,
+  top = true,
+): SqlCondition {
   if (!node) return NOTHING;
   if ('BoolExpr' in node) {
     const { boolop, args = [] } = node.BoolExpr;
@@ -54,7 +60,7 @@ export function conditionOf(run: Run, env: Env, node: Node | undefined, wanted =
   return NOTHING;
 }
 
-const together = (arms: readonly Condition[]): Condition => ({
+const together = (arms: readonly SqlCondition[]): SqlCondition => ({
   facts: arms.flatMap(({ facts }) => facts),
   present: arms.flatMap(({ present }) => present),
   never: arms.some(({ never }) => never),
@@ -62,7 +68,7 @@ const together = (arms: readonly Condition[]): Condition => ({
 });
 
 /** What all arms that can hold have in common. */
-function either(run: Run, arms: readonly Condition[]): Condition {
+function either(run: Evaluation, arms: readonly SqlCondition[]): SqlCondition {
   const possible = arms.filter(({ never }) => !never);
   const [first, ...others] = possible;
   if (!first) return NEVER;
@@ -81,9 +87,9 @@ function either(run: Run, arms: readonly Condition[]): Condition {
 }
 
 /** A column that each arm compares with a constant has one of these constants. */
-function lists(run: Run, first: Condition, closures: readonly Closure[]): Fact[] {
+function lists(run: Evaluation, first: SqlCondition, closures: readonly Closure[]): SqlFact[] {
   const columns = new Set(first.facts.flatMap(({ a, b }) => [a, b]).filter((sym) => !isConstant(run, sym)));
-  return [...columns].flatMap((sym): Fact[] => {
+  return [...columns].flatMap((sym): SqlFact[] => {
     const constants = closures.map((each) => [...each.equalTo([sym])].filter((other) => isConstant(run, other)));
     if (constants.some((each) => each.length === 0)) return [];
     if (constants[0]?.some((one) => constants.every((each) => each.includes(one)))) return [];
@@ -99,7 +105,7 @@ function lists(run: Run, first: Condition, closures: readonly Closure[]): Fact[]
   });
 }
 
-function comparison(run: Run, env: Env, expression: A_Expr, wanted: boolean): Condition {
+function comparison(run: Evaluation, env: Env, expression: A_Expr, wanted: boolean): SqlCondition {
   const { kind, lexpr, rexpr } = expression;
   const [operator = ''] = strings(expression.name).slice(-1);
   if (run.catalog.operators.has(operator) || strings(expression.name).length > 1) return NOTHING;
@@ -123,7 +129,7 @@ function comparison(run: Run, env: Env, expression: A_Expr, wanted: boolean): Co
 }
 
 /** The columns without which a strict expression is null. */
-function strictColumns(run: Run, env: Env, node: Node | undefined): Sym[] {
+function strictColumns(run: Evaluation, env: Env, node: Node | undefined): Sym[] {
   if (!node) return [];
   if ('ColumnRef' in node) {
     const operand = operandOf(run, env, node);
@@ -139,7 +145,7 @@ function strictColumns(run: Run, env: Env, node: Node | undefined): Sym[] {
   return [];
 }
 
-function equality(run: Run, left: Operand, right: Operand): Condition {
+function equality(run: Evaluation, left: Operand, right: Operand): SqlCondition {
   if (left.kind === 'constant' && right.kind === 'column') return equality(run, right, left);
   if ((left.kind === 'constant' && left.null) || (right.kind === 'constant' && right.null)) return NEVER;
   if (left.kind === 'column' && right.kind === 'column') {
@@ -168,12 +174,12 @@ function equality(run: Run, left: Operand, right: Operand): Condition {
 }
 
 /** Values of two types may be equal to a third one and not to one another, so that only one family counts. */
-function comparable(run: Run, a: Sym, b: Sym): boolean {
+function comparable(run: Evaluation, a: Sym, b: Sym): boolean {
   const [left, right] = [run.symbols.familyOf(a), run.symbols.familyOf(b)];
   return left === right && left !== 'unsafe' && left !== 'bpchar' && left !== 'json';
 }
 
-export function constantSymbol(run: Run, operand: Operand & { readonly kind: 'constant' }, family: string): Sym {
+export function constantSymbol(run: Evaluation, operand: Operand & { readonly kind: 'constant' }, family: string): Sym {
   const { literal, text, prunes } = operand;
   const whole =
     literal !== undefined && /^\s*[-+]?\d+\s*$/.test(literal) && (family === 'integer' || operand.family === 'integer');
@@ -182,12 +188,12 @@ export function constantSymbol(run: Run, operand: Operand & { readonly kind: 'co
 }
 
 /** The check doesn't know what a condition says of these columns. */
-function hint(run: Run, syms: readonly Sym[]): Condition {
+function hint(run: Evaluation, syms: readonly Sym[]): SqlCondition {
   for (const sym of syms) run.hints.add(sym);
   return NOTHING;
 }
 
-function between(run: Run, env: Env, { lexpr, rexpr }: A_Expr, wanted: boolean): Condition {
+function between(run: Evaluation, env: Env, { lexpr, rexpr }: A_Expr, wanted: boolean): SqlCondition {
   const [from, to] = rexpr && 'List' in rexpr ? (rexpr.List.items ?? []) : [];
   if (!wanted || !lexpr || !from || !to) return NOTHING;
   const [left, low, high] = [operandOf(run, env, lexpr), operandOf(run, env, from), operandOf(run, env, to)];
@@ -198,7 +204,7 @@ function between(run: Run, env: Env, { lexpr, rexpr }: A_Expr, wanted: boolean):
 }
 
 /** `x IN (1, 2)`, `x = ANY (ARRAY[1, 2])`, `x = ANY ($1)`. */
-function inList(run: Run, env: Env, { kind, name, lexpr, rexpr }: A_Expr, wanted: boolean): Condition {
+function inList(run: Evaluation, env: Env, { kind, name, lexpr, rexpr }: A_Expr, wanted: boolean): SqlCondition {
   if (!lexpr || !rexpr || strings(name).at(-1) !== '=' || !wanted) return NOTHING;
   const items = kind === 'AEXPR_IN' ? ('List' in rexpr ? (rexpr.List.items ?? []) : []) : arrayItems(rexpr);
   const left = operandOf(run, env, lexpr);
@@ -220,21 +226,21 @@ function arrayItems(node: Node): readonly Node[] | undefined {
   if ('TypeCast' in node && node.TypeCast.arg) return arrayItems(node.TypeCast.arg);
   if (!('A_ArrayExpr' in node)) return undefined;
   const elements = node.A_ArrayExpr.elements ?? [];
-  return elements.some((element) => kindOf(element)[0] === 'A_ArrayExpr') ? undefined : elements;
+  return elements.some((element) => nodeKindOf(element)[0] === 'A_ArrayExpr') ? undefined : elements;
 }
 
 /**
  * `(a, b) IN (SELECT c, d …)`. Rows of the subquery with other values make the condition neither true nor unknown, so it
  * depends only on rows of the tenant that `a` has, whatever value the condition has.
  */
-function inSubquery(run: Run, env: Env, node: Node, wanted: boolean, top: boolean): Condition {
+function inSubquery(run: Evaluation, env: Env, node: Node, wanted: boolean, top: boolean): SqlCondition {
   if (!('SubLink' in node)) return NOTHING;
   const { testexpr, operName } = node.SubLink;
   const { rows } = subqueryOf(run, env, node);
   if (operName !== undefined && strings(operName).at(-1) !== '=') return NOTHING;
   const tests = testexpr ? ('RowExpr' in testexpr ? (testexpr.RowExpr.args ?? []) : [testexpr]) : [];
   const closure = new Closure(rows.facts, rows.conditionals);
-  const equal = tests.flatMap((test, at): Fact[] => {
+  const equal = tests.flatMap((test, at): SqlFact[] => {
     const [left, column] = [operandOf(run, env, test), rows.columns[at]];
     if (!column) return [];
     const sym =
@@ -250,7 +256,7 @@ function inSubquery(run: Run, env: Env, node: Node, wanted: boolean, top: boolea
     return [{ a: sym, b: column.sym, ab: plain && top, ba: plain && top && rows.merged }];
   });
   if (!wanted) return { ...NOTHING, inside: [{ rows, equal }] };
-  const facts = equal.flatMap(({ a, b, ba }): Fact[] =>
+  const facts = equal.flatMap(({ a, b, ba }): SqlFact[] =>
     [...closure.equalTo([b])]
       .filter((sym) => isConstant(run, sym))
       .map((sym) => ({ a, b: sym, ab: false, ba: ba && closure.feeding([b]).has(sym) })),
@@ -259,7 +265,7 @@ function inSubquery(run: Run, env: Env, node: Node, wanted: boolean, top: boolea
 }
 
 /** Terms of IN subqueries, with the columns around them that their columns equal. */
-export function insideTerms(terms: readonly Term[], inside: readonly Inside[]): Term[] {
+export function insideTerms(terms: readonly SqlTerm[], inside: readonly Inside[]): SqlTerm[] {
   return terms.map((term) => {
     const facts = inside.filter(({ rows }) => rows.terms.includes(term)).flatMap(({ equal }) => equal);
     if (facts.length === 0) return term;

@@ -1,21 +1,21 @@
 // WITH: queries with a name, recursive ones too.
 import type { CommonTableExpr, Node, WithClause } from 'libpg-query';
-import { byPlace, common, constantsOf } from './arms.ts';
-import { shapeOf, stringOf } from './nodes.ts';
+import { byPlace, commonArms, constantsOf } from './arms.ts';
+import { sqlShapeOf, stringOf } from './nodes.ts';
 import {
   type Cte,
   type Env,
   NO_ROWS,
   type QueryRows,
-  type Run,
-  type Term,
+  type Evaluation,
+  type SqlTerm,
   isConstant,
   outerSymbols,
   restrict,
 } from './relation.ts';
 import { withoutPruning } from './symbols.ts';
 
-export function withCtes(run: Run, clause: WithClause | undefined, env: Env): Env {
+export function withCtes(run: Evaluation, clause: WithClause | undefined, env: Env): Env {
   let inner = env;
   for (const node of clause?.ctes ?? []) {
     if (!('CommonTableExpr' in node)) continue;
@@ -32,14 +32,14 @@ export function withCtes(run: Run, clause: WithClause | undefined, env: Env): En
 }
 
 const namesItself = ({ ctename = '', ctequery }: CommonTableExpr): boolean =>
-  shapeOf(ctequery).includes(`"relname":${JSON.stringify(ctename)}`);
+  sqlShapeOf(ctequery).includes(`"relname":${JSON.stringify(ctename)}`);
 
 const renamed = (rows: QueryRows, names: readonly Node[] | undefined): QueryRows => ({
   ...rows,
   columns: rows.columns.map(({ name, sym }, at) => ({ name: names?.[at] ? stringOf(names[at]) : name, sym })),
 });
 
-function plainCte(run: Run, cte: CommonTableExpr, env: Env): Cte {
+function plainCte(run: Evaluation, cte: CommonTableExpr, env: Env): Cte {
   const { ctename: name = '', ctequery, aliascolnames } = cte;
   if (!ctequery || !('SelectStmt' in ctequery)) {
     const rows = ctequery ? run.write(ctequery, env) : undefined;
@@ -75,7 +75,7 @@ function plainCte(run: Run, cte: CommonTableExpr, env: Env): Cte {
  * The rows of a recursive query are assumed to have the terms of its first arm, and the second arm is read over them until
  * its terms don't change: so what holds of the rows after n steps holds after n + 1.
  */
-function recursiveCte(run: Run, cte: CommonTableExpr, env: Env): Cte {
+function recursiveCte(run: Evaluation, cte: CommonTableExpr, env: Env): Cte {
   const { ctename: name = '', ctequery, aliascolnames } = cte;
   const query = ctequery && 'SelectStmt' in ctequery ? ctequery.SelectStmt : undefined;
   const { larg, rarg } = query ?? {};
@@ -113,7 +113,7 @@ function recursiveCte(run: Run, cte: CommonTableExpr, env: Env): Cte {
       };
       const step = run.evaluate(rarg, { ...env, ctes: [...env.ctes, { name, use: () => assumed }] });
       const next = [...first, ...byPlace(run, step, columns, env)];
-      const kept = common(facts, constantsOf(run, step, columns));
+      const kept = commonArms(facts, constantsOf(run, step, columns));
       if (kept.length === facts.length && sameTerms(next, terms))
         return { ...assumed, terms: withoutOuterPruning(run, terms), combines: true };
       [facts, terms] = [kept, unique(next)];
@@ -132,7 +132,7 @@ function recursiveCte(run: Run, cte: CommonTableExpr, env: Env): Cte {
   return { name, use };
 }
 
-const withoutOuterPruning = (run: Run, terms: readonly Term[]): Term[] =>
+const withoutOuterPruning = (run: Evaluation, terms: readonly SqlTerm[]): SqlTerm[] =>
   restrict(
     run,
     terms,
@@ -140,7 +140,7 @@ const withoutOuterPruning = (run: Run, terms: readonly Term[]): Term[] =>
     () => false,
   );
 
-const textOf = ({ leaf, tenant, prune, link }: Term): string =>
+const textOf = ({ leaf, tenant, prune, link }: SqlTerm): string =>
   JSON.stringify([
     leaf.table.name,
     leaf.at,
@@ -148,7 +148,9 @@ const textOf = ({ leaf, tenant, prune, link }: Term): string =>
     ...[tenant, prune, link].map((syms) => [...(syms ?? [])].toSorted((a, b) => a - b)),
   ]);
 
-const unique = (terms: readonly Term[]): Term[] => [...new Map(terms.map((term) => [textOf(term), term])).values()];
+const unique = (terms: readonly SqlTerm[]): SqlTerm[] => [
+  ...new Map(terms.map((term) => [textOf(term), term])).values(),
+];
 
-const sameTerms = (one: readonly Term[], other: readonly Term[]): boolean =>
+const sameTerms = (one: readonly SqlTerm[], other: readonly SqlTerm[]): boolean =>
   [...new Set(one.map(textOf))].toSorted().join('\n') === [...new Set(other.map(textOf))].toSorted().join('\n');

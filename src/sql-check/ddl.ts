@@ -9,9 +9,9 @@ import type {
   RangeVar,
   ViewStmt,
 } from 'libpg-query';
-import type { Catalog, Column, Relation, Table } from './catalog.ts';
+import type { Catalog, SqlColumn, Relation, SqlTable } from './catalog.ts';
 import { strings, typeName } from './nodes.ts';
-import { type Parser, type Statement, lineOf } from './parser.ts';
+import { type Parser, type ParsedStatement, sqlLineOf } from './parser.ts';
 
 export interface Ddl {
   readonly catalog: Catalog;
@@ -49,7 +49,7 @@ export function readDdl(parser: Parser, sources: readonly Source[], tenant?: str
     parser
       .parse(text, file)
       .flatMap((statement) =>
-        apply(draft, statement) ? [] : [`${file}:${lineOf(text, statement.start)}: ${firstWords(statement.text)}`],
+        apply(draft, statement) ? [] : [`${file}:${sqlLineOf(text, statement.start)}: ${firstWords(statement.text)}`],
       ),
   );
   const { relations, functions, operators, path } = draft;
@@ -67,7 +67,7 @@ function mostDistributed(relations: ReadonlyMap<string, Relation>): string | und
   return [...counts].toSorted(([, a], [, b]) => b - a)[0]?.[0];
 }
 
-function apply(draft: Draft, { node }: Statement): boolean {
+function apply(draft: Draft, { node }: ParsedStatement): boolean {
   if ('CreateStmt' in node) createTable(draft, node.CreateStmt);
   else if ('ViewStmt' in node) createView(draft, node.ViewStmt);
   else if ('AlterTableStmt' in node) return alterTable(draft, node.AlterTableStmt);
@@ -101,7 +101,7 @@ function apply(draft: Draft, { node }: Statement): boolean {
 const nameOf = (draft: Draft, of: RangeVar | undefined): string =>
   `${of?.schemaname ?? draft.path[0] ?? 'public'}.${of?.relname ?? ''}`;
 
-function tableOf(draft: Draft, of: RangeVar | undefined): Table | undefined {
+function tableOf(draft: Draft, of: RangeVar | undefined): SqlTable | undefined {
   const names = of?.schemaname === undefined ? draft.path.map((each) => `${each}.${of?.relname}`) : [nameOf(draft, of)];
   const found = names.map((name) => draft.relations.get(name)).find((relation) => relation !== undefined);
   return found?.kind === 'table' ? found : undefined;
@@ -117,7 +117,7 @@ function createTable(draft: Draft, { relation, tableElts = [], inhRelations, par
   const name = nameOf(draft, relation);
   const [parent] = inhRelations ?? [];
   const of = parent && 'RangeVar' in parent ? tableOf(draft, parent.RangeVar) : undefined;
-  const table: Table = {
+  const table: SqlTable = {
     kind: 'table',
     name,
     columns: [
@@ -140,7 +140,7 @@ function createTable(draft: Draft, { relation, tableElts = [], inhRelations, par
   draft.relations.set(name, table);
 }
 
-function columnOf({ colname = '', typeName: type, collClause, constraints = [] }: ColumnDef): Column {
+function columnOf({ colname = '', typeName: type, collClause, constraints = [] }: ColumnDef): SqlColumn {
   const preset = constraints.find((each) => 'Constraint' in each && each.Constraint.contype === 'CONSTR_DEFAULT');
   const expression = preset && 'Constraint' in preset ? preset.Constraint.raw_expr : undefined;
   return {
@@ -151,7 +151,7 @@ function columnOf({ colname = '', typeName: type, collClause, constraints = [] }
   };
 }
 
-function constrain(draft: Draft, table: Table, constraint: Constraint, column?: string): void {
+function constrain(draft: Draft, table: SqlTable, constraint: Constraint, column?: string): void {
   const { contype, keys, fk_attrs: from, pktable, fk_del_action: gone, fk_upd_action: changed } = constraint;
   if (contype === 'CONSTR_PRIMARY' || contype === 'CONSTR_UNIQUE')
     table.unique.push(keys ? strings(keys) : column === undefined ? undefined : [column]);
@@ -259,7 +259,7 @@ function constant(node: Node | undefined): string {
   return node.A_Const.sval?.sval ?? String(node.A_Const.ival?.ival ?? '');
 }
 
-function namedTable(draft: Draft, name: string | undefined): Table | undefined {
+function namedTable(draft: Draft, name: string | undefined): SqlTable | undefined {
   const parts = (name ?? '').split('.').map((part) => part.replaceAll('"', ''));
   const relname = parts.at(-1) ?? '';
   return tableOf(draft, parts.length > 1 ? { schemaname: parts[0] ?? '', relname } : { relname });

@@ -1,5 +1,5 @@
 // What the verdicts of a statement rest on: each use of a table, with the values that restrict it.
-import type { Run, Term } from './relation.ts';
+import type { Evaluation, SqlTerm } from './relation.ts';
 import type { Constant, Sym } from './symbols.ts';
 
 /** A use of a table in a statement, as the check has it at the end. */
@@ -14,7 +14,7 @@ export interface Use {
   readonly says: readonly string[];
 }
 
-export function usesOf(run: Run, terms: readonly Term[]): Use[] {
+export function usesOf(run: Evaluation, terms: readonly SqlTerm[]): Use[] {
   return terms.map((term) => {
     const { leaf } = term;
     return {
@@ -27,7 +27,7 @@ export function usesOf(run: Run, terms: readonly Term[]): Use[] {
   });
 }
 
-function saysOf(run: Run, term: Term, terms: readonly Term[]): string[] {
+function saysOf(run: Evaluation, term: SqlTerm, terms: readonly SqlTerm[]): string[] {
   const { leaf, tenant, prune } = term;
   const { distribution, secured } = leaf.table;
   if (distribution.kind === 'reference') return ['a reference table: its rows belong to no tenant'];
@@ -59,11 +59,11 @@ function saysOf(run: Run, term: Term, terms: readonly Term[]): string[] {
   ];
 }
 
-const constantsOf = (run: Run, syms: ReadonlySet<Sym>): Constant[] =>
+const constantsOf = (run: Evaluation, syms: ReadonlySet<Sym>): Constant[] =>
   [...syms].flatMap((sym) => run.symbols.constantOf(sym) ?? []);
 
 const sayConstant = ({ key }: Constant): string => key.replace(/^(integer|text) /, '');
 
 const shortName = (name: string): string => name.replace(/^public\./, '');
 
-const sayName = ({ leaf }: Term): string => (leaf.alias === '' ? shortName(leaf.table.name) : leaf.alias);
+const sayName = ({ leaf }: SqlTerm): string => (leaf.alias === '' ? shortName(leaf.table.name) : leaf.alias);

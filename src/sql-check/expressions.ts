@@ -1,8 +1,16 @@
 // Expressions: which columns they name, which functions they call, which subqueries they hold.
 import type { ColumnRef, FuncCall, Node, SubLink } from 'libpg-query';
-import { AGGREGATES, type Volatility, WINDOWS, volatilityOf } from './functions.ts';
-import { below, familyOf, kindOf, shapeOf, stringOf, strings, typeName } from './nodes.ts';
-import { type Env, type Run, type Scope, type Subquery, type Term, outerSymbols, restrict } from './relation.ts';
+import { SQL_AGGREGATES, type Volatility, WINDOWS, volatilityOf } from './functions.ts';
+import { below, familyOf, nodeKindOf, sqlShapeOf, stringOf, strings, typeName } from './nodes.ts';
+import {
+  type Env,
+  type Evaluation,
+  type SqlScope,
+  type Subquery,
+  type SqlTerm,
+  outerSymbols,
+  restrict,
+} from './relation.ts';
 import type { Sym } from './symbols.ts';
 
 const SYSTEM_COLUMNS = /^(ctid|xmin|xmax|cmin|cmax|tableoid)$/;
@@ -13,7 +21,7 @@ const KNOWN =
 
 export interface Walked {
   /** Terms of the subqueries in it. */
-  readonly terms: readonly Term[];
+  readonly terms: readonly SqlTerm[];
   readonly aggregates: boolean;
   readonly windows: readonly Node[];
   readonly volatility: Volatility;
@@ -27,13 +35,13 @@ export interface Walked {
 const ORDER: readonly Volatility[] = ['immutable', 'stable', 'volatile'];
 
 /** Reads a whole expression, and notes in the run what isn't understood. */
-export function walk(run: Run, env: Env, nodes: readonly (Node | undefined)[]): Walked {
-  const terms: Term[] = [];
+export function walk(run: Evaluation, env: Env, nodes: readonly (Node | undefined)[]): Walked {
+  const terms: SqlTerm[] = [];
   const windows: Node[] = [];
   const columns: Sym[] = [];
   let [aggregates, subqueries, opaque, volatility] = [false, false, false, 0];
   const visit = (node: Node): void => {
-    const [kind, fields] = kindOf(node);
+    const [kind, fields] = nodeKindOf(node);
     if (!KNOWN.test(kind)) run.doubts.add(`has a form that the check doesn’t know (${kind})`);
     if ('SubLink' in node) {
       subqueries = true;
@@ -42,7 +50,7 @@ export function walk(run: Run, env: Env, nodes: readonly (Node | undefined)[]): 
       return;
     }
     if ('ColumnRef' in node) {
-      const sym = columnOf(run, env.scope, node.ColumnRef);
+      const sym = sqlColumnOf(run, env.scope, node.ColumnRef);
       if (sym === undefined) opaque = true;
       else columns.push(sym);
       return;
@@ -56,7 +64,7 @@ export function walk(run: Run, env: Env, nodes: readonly (Node | undefined)[]): 
         run.doubts.add(`calls ${strings(call.funcname).join('.')}(), which may run queries of its own`);
       } else volatility = Math.max(volatility, ORDER.indexOf(known));
       if (call.over) windows.push(node);
-      else if (name !== undefined && (AGGREGATES.has(name) || WINDOWS.has(name))) {
+      else if (name !== undefined && (SQL_AGGREGATES.has(name) || WINDOWS.has(name))) {
         aggregates = true;
         if (countsOuterRows(run, env, call)) run.doubts.add(`aggregates rows of the query around it`);
       }
@@ -74,7 +82,7 @@ export function walk(run: Run, env: Env, nodes: readonly (Node | undefined)[]): 
   return { terms, aggregates, windows, columns, subqueries, opaque, volatility: found };
 }
 
-function functionName(run: Run, { funcname }: FuncCall): string | undefined {
+function functionName(run: Evaluation, { funcname }: FuncCall): string | undefined {
   const parts = strings(funcname);
   const name = parts.at(-1) ?? '';
   if (parts.length > 1 && parts[0] !== 'pg_catalog') return undefined;
@@ -82,27 +90,29 @@ function functionName(run: Run, { funcname }: FuncCall): string | undefined {
 }
 
 /** An aggregate whose columns all belong to a query around this one is an aggregate of that query. */
-function countsOuterRows(run: Run, { scope }: Env, { args = [] }: FuncCall): boolean {
+function countsOuterRows(run: Evaluation, { scope }: Env, { args = [] }: FuncCall): boolean {
   if (!scope?.parent) return false;
   const refs = columnRefs(args);
-  return refs.length > 0 && refs.every((ref) => columnOf(run, { ...scope, crossed: false }, ref, true) === undefined);
+  return (
+    refs.length > 0 && refs.every((ref) => sqlColumnOf(run, { ...scope, crossed: false }, ref, true) === undefined)
+  );
 }
 
 function columnRefs(nodes: readonly Node[]): ColumnRef[] {
   return nodes.flatMap((node) => {
     if ('ColumnRef' in node) return [node.ColumnRef];
-    return 'SubLink' in node ? [] : columnRefs(below(kindOf(node)[1]));
+    return 'SubLink' in node ? [] : columnRefs(below(nodeKindOf(node)[1]));
   });
 }
 
 /** The rows of a subquery in an expression. */
-export function subqueryOf(run: Run, env: Env, node: { readonly SubLink: SubLink }): Subquery {
+export function subqueryOf(run: Evaluation, env: Env, node: { readonly SubLink: SubLink }): Subquery {
   const here = subqueriesAt(run, env.scope);
   const known = here.get(node);
   if (known) return known;
   const { subselect, subLinkType } = node.SubLink;
   if (!subselect || !('SelectStmt' in subselect)) throw new TypeError('a subquery without a SELECT');
-  const border: Scope = {
+  const border: SqlScope = {
     columns: [],
     entries: [],
     distributed: false,
@@ -138,7 +148,7 @@ export function subqueryOf(run: Run, env: Env, node: { readonly SubLink: SubLink
 }
 
 /** The query of a view or a CTE may be read several times, each time with other symbols around. */
-function subqueriesAt(run: Run, scope: Scope | undefined): Map<Node, Subquery> {
+function subqueriesAt(run: Evaluation, scope: SqlScope | undefined): Map<Node, Subquery> {
   const known = run.subqueries.get(scope);
   if (known) return known;
   const made = new Map<Node, Subquery>();
@@ -159,9 +169,9 @@ export type Operand =
     }
   | { readonly kind: 'other'; readonly columns: readonly Sym[]; readonly volatile: boolean };
 
-export function operandOf(run: Run, env: Env, node: Node): Operand {
+export function operandOf(run: Evaluation, env: Env, node: Node): Operand {
   if ('ColumnRef' in node) {
-    const sym = columnOf(run, env.scope, node.ColumnRef);
+    const sym = sqlColumnOf(run, env.scope, node.ColumnRef);
     return sym === undefined ? { kind: 'other', columns: [], volatile: false } : { kind: 'column', sym, plain: true };
   }
   const cast = castColumn(run, env, node);
@@ -180,9 +190,9 @@ export function operandOf(run: Run, env: Env, node: Node): Operand {
   return { kind: 'constant', prunes: volatility === 'immutable', ...literalOf(node) };
 }
 
-function castColumn(run: Run, env: Env, node: Node): Operand | undefined {
+function castColumn(run: Evaluation, env: Env, node: Node): Operand | undefined {
   if (!('TypeCast' in node) || !node.TypeCast.arg || !('ColumnRef' in node.TypeCast.arg)) return undefined;
-  const sym = columnOf(run, env.scope, node.TypeCast.arg.ColumnRef);
+  const sym = sqlColumnOf(run, env.scope, node.TypeCast.arg.ColumnRef);
   const { typmods, arrayBounds, names } = node.TypeCast.typeName ?? {};
   const family = familyOf(typeName(names));
   const faithful = /^(integer|text)$/.test(family) && !typmods && !arrayBounds;
@@ -213,11 +223,16 @@ function literalOf(node: Node): { text: string; literal?: string; null: boolean;
       return { text: '', literal: fval.fval ?? '', null: false, family: 'integer' };
     if (sval) return { text: '', literal: sval.sval ?? '', null: false, family: '' };
   }
-  return { text: shapeOf(node), null: false, family: '' };
+  return { text: sqlShapeOf(node), null: false, family: '' };
 }
 
 /** The symbol of a column's name; `undefined` for a whole row or a name that isn't known. */
-export function columnOf(run: Run, scope: Scope | undefined, ref: ColumnRef, silent = false): Sym | undefined {
+export function sqlColumnOf(
+  run: Evaluation,
+  scope: SqlScope | undefined,
+  ref: ColumnRef,
+  silent = false,
+): Sym | undefined {
   const fields = ref.fields ?? [];
   if (fields.some((field) => 'A_Star' in field)) return undefined;
   const names = fields.map(stringOf);
@@ -233,8 +248,8 @@ export function columnOf(run: Run, scope: Scope | undefined, ref: ColumnRef, sil
 }
 
 function inScope(
-  run: Run,
-  at: Scope,
+  run: Evaluation,
+  at: SqlScope,
   alias: string | undefined,
   name: string,
   silent: boolean,

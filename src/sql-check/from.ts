@@ -6,30 +6,30 @@ import { walk } from './expressions.ts';
 import { familyOf, strings } from './nodes.ts';
 import {
   type Col,
-  type Entry,
+  type SqlEntry,
   type Env,
   type FromRows,
   type Leaf,
   NO_ROWS,
   type QueryRows,
-  type Run,
-  type Scope,
-  type Term,
+  type Evaluation,
+  type SqlScope,
+  type SqlTerm,
   isConstant,
   restrict,
   settle,
 } from './relation.ts';
-import { Closure, type Fact, type Sym } from './symbols.ts';
+import { Closure, type SqlFact, type Sym } from './symbols.ts';
 
 /** The rows of one item of FROM. `beside` are the items before it, which LATERAL sees. */
-export function fromItem(run: Run, env: Env, item: Node, beside: FromRows): FromRows {
+export function fromItem(run: Evaluation, env: Env, item: Node, beside: FromRows): FromRows {
   if ('RangeVar' in item) return named(run, env, item.RangeVar);
   if ('JoinExpr' in item) return joined(run, env, item.JoinExpr, beside);
   const lateral: Env = { ...env, scope: scopeOf(env, beside) };
   if ('RangeSubselect' in item) {
     const { subquery, alias, lateral: sees } = item.RangeSubselect;
     if (!subquery || !('SelectStmt' in subquery)) return NO_ROWS;
-    const border: Scope = {
+    const border: SqlScope = {
       columns: [],
       entries: [],
       distributed: false,
@@ -40,7 +40,7 @@ export function fromItem(run: Run, env: Env, item: Node, beside: FromRows): From
     if (!sees || !border.crossed) return aliased(run, rows, alias?.aliasname ?? '', strings(alias?.colnames));
     // The planner passes no constant into a subquery that names columns beside it.
     const besides = symbolsOf(beside);
-    const isFree = ({ link }: Term): boolean =>
+    const isFree = ({ link }: SqlTerm): boolean =>
       link !== undefined && ![...link].some((sym) => besides.has(sym) || isConstant(run, sym));
     if (rows.terms.some(isFree)) run.issues.push({ issue: 'unclear', parts: [] });
     const terms = rows.terms.map((term) =>
@@ -57,7 +57,7 @@ export function fromItem(run: Run, env: Env, item: Node, beside: FromRows): From
   return NO_ROWS;
 }
 
-export const scopeOf = (env: Env, { columns, entries, terms }: FromRows): Scope => ({
+export const scopeOf = (env: Env, { columns, entries, terms }: FromRows): SqlScope => ({
   columns,
   entries,
   distributed: terms.some(({ link }) => link),
@@ -75,7 +75,7 @@ export const product = (left: FromRows, right: FromRows): FromRows => ({
   parts: [...left.parts, ...right.parts],
 });
 
-function named(run: Run, env: Env, table: RangeVar): FromRows {
+function named(run: Evaluation, env: Env, table: RangeVar): FromRows {
   const { schemaname, relname = '', alias, location = -1 } = table;
   const name = alias?.aliasname ?? relname;
   const names = strings(alias?.colnames);
@@ -92,7 +92,7 @@ function named(run: Run, env: Env, table: RangeVar): FromRows {
     const rows = run.evaluate(relation.query, { ctes: [], view: env.view ?? relname });
     return aliased(run, rows, name, names.length > 0 ? names : relation.names);
   }
-  return stored(run, relation, name, names, {
+  return storedRelation(run, relation, name, names, {
     at: env.view === undefined ? location : -1,
     ...(env.view !== undefined && { through: env.view }),
   });
@@ -101,8 +101,8 @@ function named(run: Run, env: Env, table: RangeVar): FromRows {
 type Table = Relation & { readonly kind: 'table' };
 
 /** The rows of a table. */
-export function stored(
-  run: Run,
+export function storedRelation(
+  run: Evaluation,
   table: Table,
   alias: string,
   names: readonly string[],
@@ -120,7 +120,7 @@ export function stored(
   const key = distribution.kind === 'distributed' ? symOf(distribution.column) : undefined;
   if (distribution.kind === 'local') run.locals.add(table.name);
   const leaf: Leaf = { table, alias, ...where, ...(tenant !== undefined && { column: tenant }) };
-  const term: Term = {
+  const term: SqlTerm = {
     leaf,
     tenant: new Set(tenant === undefined ? [] : [tenant]),
     ...(distribution.kind === 'distributed' && {
@@ -139,7 +139,7 @@ export function stored(
   };
 }
 
-function aliased(run: Run, rows: QueryRows, alias: string, names: readonly string[]): FromRows {
+function aliased(run: Evaluation, rows: QueryRows, alias: string, names: readonly string[]): FromRows {
   const columns = rows.columns.map(({ name, sym }, at) => ({ name: names[at] ?? name, sym }));
   return {
     columns,
@@ -151,13 +151,13 @@ function aliased(run: Run, rows: QueryRows, alias: string, names: readonly strin
   };
 }
 
-const open = (run: Run, alias: string): FromRows => ({
+const open = (run: Evaluation, alias: string): FromRows => ({
   ...NO_ROWS,
   entries: [{ alias, columns: [], open: true, stored: false }],
 });
 
 /** Functions: their columns are known by their aliases at most. */
-function computed(run: Run, env: Env, item: Node): FromRows {
+function computed(run: Evaluation, env: Env, item: Node): FromRows {
   const fields = Object.values(item)[0] as { functions?: Node[]; alias?: { aliasname?: string; colnames?: Node[] } };
   const calls = (fields.functions ?? [item]).flatMap((each) =>
     'List' in each ? (each.List.items ?? []).slice(0, 1) : [each],
@@ -178,7 +178,7 @@ function computed(run: Run, env: Env, item: Node): FromRows {
 const functionNameOf = (call: Node | undefined): string =>
   call && 'FuncCall' in call ? (strings(call.FuncCall.funcname).at(-1) ?? '') : '';
 
-function joined(run: Run, env: Env, join: JoinExpr, beside: FromRows): FromRows {
+function joined(run: Evaluation, env: Env, join: JoinExpr, beside: FromRows): FromRows {
   const { larg, rarg, quals, usingClause, isNatural, jointype, alias } = join;
   if (!larg || !rarg) return NO_ROWS;
   const left = fromItem(run, env, larg, beside);
@@ -195,7 +195,7 @@ function joined(run: Run, env: Env, join: JoinExpr, beside: FromRows): FromRows 
     const [a, b] = [left.columns.find((of) => of.name === name), right.columns.find((of) => of.name === name)];
     return a && b ? [{ name, a: a.sym, b: b.sym }] : [];
   });
-  const facts: Fact[] = [...condition.facts, ...pairs.map(({ a, b }) => ({ a, b, ab: true, ba: true }))];
+  const facts: SqlFact[] = [...condition.facts, ...pairs.map(({ a, b }) => ({ a, b, ab: true, ba: true }))];
   const on: On = { facts, terms: own, present: condition.present };
   const rows =
     jointype === 'JOIN_LEFT'
@@ -221,9 +221,9 @@ function joined(run: Run, env: Env, join: JoinExpr, beside: FromRows): FromRows 
 }
 
 interface On {
-  readonly facts: readonly Fact[];
+  readonly facts: readonly SqlFact[];
   /** Of subqueries in the condition. */
-  readonly terms: readonly Term[];
+  readonly terms: readonly SqlTerm[];
   readonly present: readonly Sym[];
 }
 
@@ -250,7 +250,7 @@ const inner = (both: FromRows, on: On, pairs: readonly Pair[], never: boolean): 
 });
 
 /** The nullable side with new symbols: what is known of the old ones doesn't hold for rows without a partner. */
-function nullable(run: Run, side: FromRows): { rows: FromRows; links: Fact[]; fresh: (sym: Sym) => Sym } {
+function nullable(run: Evaluation, side: FromRows): { rows: FromRows; links: SqlFact[]; fresh: (sym: Sym) => Sym } {
   const renamed = new Map<Sym, Sym>();
   const fresh = (sym: Sym): Sym => {
     const known = renamed.get(sym);
@@ -261,13 +261,13 @@ function nullable(run: Run, side: FromRows): { rows: FromRows; links: Fact[]; fr
   };
   const rename = (columns: readonly Col[]): Col[] => columns.map(({ name, sym }) => ({ name, sym: fresh(sym) }));
   const columns = rename(side.columns);
-  const entries = side.entries.map((entry): Entry => ({ ...entry, columns: rename(entry.columns) }));
-  const links = [...renamed].map(([a, b]): Fact => ({ a, b, ab: true, ba: true }));
+  const entries = side.entries.map((entry): SqlEntry => ({ ...entry, columns: rename(entry.columns) }));
+  const links = [...renamed].map(([a, b]): SqlFact => ({ a, b, ab: true, ba: true }));
   return { rows: { ...side, columns, entries }, links, fresh };
 }
 
 function outer(
-  run: Run,
+  run: Evaluation,
   kept: FromRows,
   other: FromRows,
   on: On,
@@ -286,7 +286,7 @@ function outer(
     run.issues.push({ issue: 'complex', parts: [] });
   const { rows, links } = nullable(run, other);
   const any = new Set(links.map(({ b }) => b));
-  const terms = restrict(run, settled, (sym) => !otherSyms.has(sym) || keptSyms.has(sym)).map((term, at): Term => {
+  const terms = restrict(run, settled, (sym) => !otherSyms.has(sym) || keptSyms.has(sym)).map((term, at): SqlTerm => {
     const whole = settled[at];
     return whole ? { ...term, rescue: { any, term: { ...whole } } } : term;
   });
@@ -308,13 +308,18 @@ function outer(
 }
 
 /** Each of the terms has a symbol in common with the link, or a constant. */
-function sharesAll(run: Run, closure: Closure, link: ReadonlySet<Sym> | undefined, terms: readonly Term[]): boolean {
+function sharesAll(
+  run: Evaluation,
+  closure: Closure,
+  link: ReadonlySet<Sym> | undefined,
+  terms: readonly SqlTerm[],
+): boolean {
   const all = closure.equalTo(link ?? []);
   if (terms.length === 0 || [...all].some((sym) => isConstant(run, sym))) return true;
   return terms.every((term) => [...(term.link ?? [])].some((sym) => all.has(sym)));
 }
 
-function full(run: Run, left: FromRows, right: FromRows, on: On, pairs: readonly Pair[]): FromRows {
+function full(run: Evaluation, left: FromRows, right: FromRows, on: On, pairs: readonly Pair[]): FromRows {
   run.traits.add('full-join');
   const closure = new Closure([...left.facts, ...right.facts, ...on.facts], [], on.present);
   const [one, other] = [nullable(run, left), nullable(run, right)];
@@ -341,7 +346,7 @@ function full(run: Run, left: FromRows, right: FromRows, on: On, pairs: readonly
       .flatMap(({ name }) => merged.get(name) ?? []);
     return new Set([...constants, ...mine.map(freshOwn), ...partners.map(freshTheirs), ...usings]);
   };
-  const sideTerms = (rows: FromRows, side: Parameters<typeof mapped>[1]): Term[] =>
+  const sideTerms = (rows: FromRows, side: Parameters<typeof mapped>[1]): SqlTerm[] =>
     rows.terms.map(({ leaf, tenant, prune, link: linked }) => ({
       leaf,
       tenant: mapped(tenant, side),
@@ -355,7 +360,7 @@ function full(run: Run, left: FromRows, right: FromRows, on: On, pairs: readonly
   ];
   if (terms.some(({ link }) => link?.size === 0)) run.issues.push({ issue: 'complex', parts: [] });
   const both = product(one.rows, other.rows);
-  const side = (rows: FromRows, links: readonly Fact[]) => ({
+  const side = (rows: FromRows, links: readonly SqlFact[]) => ({
     any: new Set(links.map(({ b }) => b)),
     facts: [...links, ...rows.facts],
   });

@@ -3,7 +3,7 @@
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
-export const AGGREGATES = words(`
+export const SQL_AGGREGATES = words(`
   any_value array_agg avg bit_and bit_or bit_xor bool_and bool_or count every json_agg json_object_agg jsonb_agg
   jsonb_object_agg max min range_agg range_intersect_agg string_agg sum xmlagg corr covar_pop covar_samp regr_avgx
   regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy stddev stddev_pop stddev_samp
@@ -50,7 +50,7 @@ const VOLATILE = words('random clock_timestamp gen_random_uuid timeofday random_
 export type Volatility = 'immutable' | 'stable' | 'volatile';
 
 export function volatilityOf(name: string): Volatility | undefined {
-  if (AGGREGATES.has(name) || WINDOWS.has(name) || IMMUTABLE.has(name)) return 'immutable';
+  if (SQL_AGGREGATES.has(name) || WINDOWS.has(name) || IMMUTABLE.has(name)) return 'immutable';
   if (STABLE.has(name)) return 'stable';
   return VOLATILE.has(name) ? 'volatile' : undefined;
 }

@@ -1,9 +1,14 @@
 // Joins that Citus can't run on each node by itself.
-import { type JoinIssue, type Part, type Run, isConstant } from './relation.ts';
-import type { Closure, Fact } from './symbols.ts';
+import { type JoinIssue, type SqlPart, type Evaluation, isConstant } from './relation.ts';
+import type { Closure, SqlFact } from './symbols.ts';
 
 /** Notes which items of FROM aren't joined on their distribution columns. */
-export function noteJoins(run: Run, parts: readonly Part[], closure: Closure, facts: readonly Fact[]): void {
+export function noteJoins(
+  run: Evaluation,
+  parts: readonly SqlPart[],
+  closure: Closure,
+  facts: readonly SqlFact[],
+): void {
   const distributed = parts.filter(({ terms }) => terms.some(({ link }) => link));
   const [first, ...others] = distributed;
   if (!first) return;
@@ -27,8 +32,9 @@ export function noteJoins(run: Run, parts: readonly Part[], closure: Closure, fa
     });
 }
 
-function areLinked(run: Run, left: Part, right: Part, closure: Closure): boolean {
-  const links = (part: Part): Set<number>[] => part.terms.flatMap(({ link }) => (link ? [closure.equalTo(link)] : []));
+function areLinked(run: Evaluation, left: SqlPart, right: SqlPart, closure: Closure): boolean {
+  const links = (part: SqlPart): Set<number>[] =>
+    part.terms.flatMap(({ link }) => (link ? [closure.equalTo(link)] : []));
   return links(left).every((one) =>
     links(right).some((other) =>
       [...one].some((sym) => other.has(sym) && run.symbols.constantOf(sym)?.list === undefined),
@@ -36,7 +42,7 @@ function areLinked(run: Run, left: Part, right: Part, closure: Closure): boolean
   );
 }
 
-function issueOf(run: Run, part: Part, others: readonly Part[], facts: readonly Fact[]): JoinIssue {
+function issueOf(run: Evaluation, part: SqlPart, others: readonly SqlPart[], facts: readonly SqlFact[]): JoinIssue {
   const joins = (distributed: boolean): boolean =>
     facts.some(({ a, b }) => {
       if (isConstant(run, a) || isConstant(run, b)) return false;

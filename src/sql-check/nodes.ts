@@ -6,7 +6,7 @@ export type Tree = Readonly<Record<string, unknown>>;
 export const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null;
 
 /** `{ ColumnRef: {…} }` → its kind and its fields. */
-export function kindOf(node: Node): [string, Tree] {
+export function nodeKindOf(node: Node): [string, Tree] {
   const [entry] = Object.entries(node) as [string, Tree][];
   return entry ?? ['', {}];
 }
@@ -33,7 +33,7 @@ function asNodes(value: Tree): Node[] {
 }
 
 /** The tree as a text without places, so that equal expressions have equal texts. */
-export const shapeOf = (node: unknown): string =>
+export const sqlShapeOf = (node: unknown): string =>
   JSON.stringify(node, (key, value: unknown) => (key.endsWith('location') ? undefined : value));
 
 /** The last part of a type's name, such as `int8`. */

@@ -3,7 +3,7 @@ import type { Node, RawStmt } from 'libpg-query';
 import { once } from '../base/once.ts';
 import { sqlCheckError } from './errors.ts';
 
-export interface Statement {
+export interface ParsedStatement {
   readonly node: Node;
   /** Where the statement begins and ends in the text, in UTF-16 units, without the spaces and comments before it. */
   readonly start: number;
@@ -18,7 +18,7 @@ export interface Parser {
    * @param file names the text in errors
    * @throws UsageError `sql-unreadable`
    */
-  parse(text: string, file: string): Statement[];
+  parse(text: string, file: string): ParsedStatement[];
 }
 
 /** A byte order mark, spaces and comments, which PostgreSQL counts to the statement that follows. */
@@ -32,13 +32,15 @@ export const loadParser = once(async (): Promise<Parser> => {
       if (text.replace(BLANK, '') === '') return [];
       const tree = read(text, file, (source) => library.parseSync(source) as { readonly stmts?: readonly RawStmt[] });
       const at = unitsOf(text);
-      return (tree.stmts ?? []).flatMap(({ stmt, stmt_location: from = 0, stmt_len: length = 0 }): Statement[] => {
-        if (!stmt) return [];
-        const end = length === 0 ? text.length : at(from + length);
-        const whole = text.slice(at(from), end);
-        const start = at(from) + (BLANK.exec(whole)?.[0].length ?? 0);
-        return [{ node: stmt, start, end, text: text.slice(start, end).trimEnd(), at }];
-      });
+      return (tree.stmts ?? []).flatMap(
+        ({ stmt, stmt_location: from = 0, stmt_len: length = 0 }): ParsedStatement[] => {
+          if (!stmt) return [];
+          const end = length === 0 ? text.length : at(from + length);
+          const whole = text.slice(at(from), end);
+          const start = at(from) + (BLANK.exec(whole)?.[0].length ?? 0);
+          return [{ node: stmt, start, end, text: text.slice(start, end).trimEnd(), at }];
+        },
+      );
     },
   };
 });
@@ -67,9 +69,9 @@ function unitsOf(text: string): (bytes: number) => number {
   return bytes.length === text.length ? (at) => at : (at) => bytes.subarray(0, at).toString().length;
 }
 
-export const lineOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;
+export const sqlLineOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;
 
-const place = (text: string, file: string, offset: number): string => `${file}:${lineOf(text, offset)}`;
+const place = (text: string, file: string, offset: number): string => `${file}:${sqlLineOf(text, offset)}`;
 
 /** The line of a place, and a caret below it. */
 function caret(text: string, offset: number): string {

@@ -6,12 +6,12 @@
 // What combines rows (an aggregate, a window, LIMIT) leaves only symbols that all combined rows have in common. At the end
 // the query is confined to one tenant if each term has the same constant. An empty list is a term that no condition reaches.
 import type { Node, SelectStmt } from 'libpg-query';
-import type { Catalog, Table } from './catalog.ts';
-import { type Closure, type Conditional, type Fact, type Sym, Symbols } from './symbols.ts';
+import type { Catalog, SqlTable } from './catalog.ts';
+import { type Closure, type Conditional, type SqlFact, type Sym, Symbols } from './symbols.ts';
 
 /** One use of a table in a statement. */
 export interface Leaf {
-  readonly table: Table;
+  readonly table: SqlTable;
   /** The name that the statement gives it. */
   readonly alias: string;
   /** Offset in bytes of the use; -1 inside a view. */
@@ -22,7 +22,7 @@ export interface Leaf {
   readonly column?: Sym;
 }
 
-export interface Term {
+export interface SqlTerm {
   readonly leaf: Leaf;
   readonly tenant: ReadonlySet<Sym>;
   /** Symbols whose constant the planner makes a restriction of the distribution column; absent: not distributed. */
@@ -30,7 +30,7 @@ export interface Term {
   /** Symbols that equal the distribution column; absent: not distributed. */
   readonly link?: ReadonlySet<Sym>;
   /** Holds too if one of `any` isn't null. */
-  readonly rescue?: { readonly any: ReadonlySet<Sym>; readonly term: Term };
+  readonly rescue?: { readonly any: ReadonlySet<Sym>; readonly term: SqlTerm };
 }
 
 export interface Col {
@@ -39,7 +39,7 @@ export interface Col {
 }
 
 /** What a name before a dot stands for. */
-export interface Entry {
+export interface SqlEntry {
   readonly alias: string;
   readonly columns: readonly Col[];
   /** It has more columns than are known. */
@@ -49,21 +49,21 @@ export interface Entry {
 }
 
 /** One side of joins on the way to being planned by Citus. */
-export interface Part {
-  readonly terms: readonly Term[];
+export interface SqlPart {
+  readonly terms: readonly SqlTerm[];
   readonly syms: ReadonlySet<Sym>;
 }
 
 export interface Rows {
   readonly columns: readonly Col[];
-  readonly terms: readonly Term[];
-  readonly facts: readonly Fact[];
+  readonly terms: readonly SqlTerm[];
+  readonly facts: readonly SqlFact[];
   readonly conditionals: readonly Conditional[];
 }
 
 export interface FromRows extends Rows {
-  readonly entries: readonly Entry[];
-  readonly parts: readonly Part[];
+  readonly entries: readonly SqlEntry[];
+  readonly parts: readonly SqlPart[];
 }
 
 export interface QueryRows extends Rows {
@@ -75,10 +75,10 @@ export interface QueryRows extends Rows {
   readonly open: boolean;
 }
 
-export interface Scope {
+export interface SqlScope {
   readonly columns: readonly Col[];
-  readonly entries: readonly Entry[];
-  readonly parent?: Scope;
+  readonly entries: readonly SqlEntry[];
+  readonly parent?: SqlScope;
   /** It has distributed tables. */
   readonly distributed: boolean;
   /** Set when a name is found in a scope above. */
@@ -92,7 +92,7 @@ export interface Cte {
 }
 
 export interface Env {
-  readonly scope?: Scope;
+  readonly scope?: SqlScope;
   readonly ctes: readonly Cte[];
   /** Inside a view: its name. */
   readonly view?: string;
@@ -108,7 +108,7 @@ export interface Subquery {
 }
 
 /** The state of the check of one statement. */
-export interface Run {
+export interface Evaluation {
   readonly catalog: Catalog;
   readonly symbols: Symbols;
   /** Why nothing certain can be said, each as the end of a sentence. */
@@ -117,15 +117,15 @@ export interface Run {
   readonly hints: Set<Sym>;
   /** What the statement has, for the place where it runs. */
   readonly traits: Set<Trait>;
-  readonly issues: { readonly issue: JoinIssue; readonly parts: readonly Part[] }[];
+  readonly issues: { readonly issue: JoinIssue; readonly parts: readonly SqlPart[] }[];
   /** Local tables that are read. */
   readonly locals: Set<string>;
   /** Functions of the statement that are not immutable. */
   readonly moving: Set<'stable' | 'volatile'>;
   /** Rows of subqueries in expressions, once each. */
-  readonly subqueries: Map<Scope | undefined, Map<Node, Subquery>>;
+  readonly subqueries: Map<SqlScope | undefined, Map<Node, Subquery>>;
   /** Terms of data-modifying statements inside the statement. */
-  readonly written: Term[];
+  readonly written: SqlTerm[];
   readonly evaluate: (query: SelectStmt, env: Env) => QueryRows;
   /** Reads a statement that writes, and returns the rows of its RETURNING. */
   readonly write: (statement: Node, env: Env) => QueryRows;
@@ -143,10 +143,10 @@ export type Trait =
   | 'writes'
   | 'unclear';
 
-export const isConstant = (run: Run, sym: Sym): boolean => run.symbols.constantOf(sym) !== undefined;
+export const isConstant = (run: Evaluation, sym: Sym): boolean => run.symbols.constantOf(sym) !== undefined;
 
 /** Adds to terms what facts say. */
-export function settle(terms: readonly Term[], closure: Closure): Term[] {
+export function settle(terms: readonly SqlTerm[], closure: Closure): SqlTerm[] {
   return terms.map((term) => {
     const { rescue } = term;
     if (rescue && closure.isPresent(rescue.any))
@@ -163,7 +163,7 @@ export function settle(terms: readonly Term[], closure: Closure): Term[] {
   });
 }
 
-const settleOne = (term: Term, closure: Closure): Term => ({
+const settleOne = (term: SqlTerm, closure: Closure): SqlTerm => ({
   ...term,
   tenant: closure.equalTo(term.tenant),
   ...(term.prune && { prune: closure.feeding(term.prune) }),
@@ -172,11 +172,11 @@ const settleOne = (term: Term, closure: Closure): Term => ({
 
 /** Leaves symbols that may be used outside. Constants always may. */
 export function restrict(
-  run: Run,
-  terms: readonly Term[],
+  run: Evaluation,
+  terms: readonly SqlTerm[],
   may: (sym: Sym) => boolean,
   mayPrune: (sym: Sym) => boolean = may,
-): Term[] {
+): SqlTerm[] {
   const keep = (syms: ReadonlySet<Sym>, allowed: (sym: Sym) => boolean): Set<Sym> =>
     new Set([...syms].filter((sym) => isConstant(run, sym) || allowed(sym)));
   return terms.map(({ leaf, tenant, prune, link }) => ({
@@ -188,7 +188,7 @@ export function restrict(
 }
 
 /** The symbols of the queries around this one. */
-export function outerSymbols(scope: Scope | undefined): Set<Sym> {
+export function outerSymbols(scope: SqlScope | undefined): Set<Sym> {
   const all = new Set<Sym>();
   for (let at = scope; at; at = at.parent) {
     for (const { sym } of at.columns) all.add(sym);
@@ -200,12 +200,16 @@ export function outerSymbols(scope: Scope | undefined): Set<Sym> {
 export const NO_ROWS: FromRows = { columns: [], entries: [], terms: [], facts: [], conditionals: [], parts: [] };
 
 interface Readers {
-  readonly evaluate: (run: Run, query: SelectStmt, env: Env) => QueryRows;
-  readonly write: (run: Run, statement: Node, env: Env) => QueryRows;
+  readonly evaluate: (run: Evaluation, query: SelectStmt, env: Env) => QueryRows;
+  readonly write: (run: Evaluation, statement: Node, env: Env) => QueryRows;
 }
 
-export const newRun = (catalog: Catalog, uses: ReadonlyMap<string, number>, { evaluate, write }: Readers): Run => {
-  const run: Run = {
+export const newRun = (
+  catalog: Catalog,
+  uses: ReadonlyMap<string, number>,
+  { evaluate, write }: Readers,
+): Evaluation => {
+  const run: Evaluation = {
     catalog,
     uses,
     symbols: new Symbols(),

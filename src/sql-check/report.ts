@@ -3,7 +3,7 @@ import type { Node } from 'libpg-query';
 import type { Catalog } from './catalog.ts';
 import { explainStatement } from './check.ts';
 import { strings } from './nodes.ts';
-import { type Parser, type Statement, lineOf } from './parser.ts';
+import { type Parser, type ParsedStatement, sqlLineOf } from './parser.ts';
 
 export interface CheckedStatement {
   readonly file: string;
@@ -69,16 +69,16 @@ interface Where {
   readonly before: string;
 }
 
-function explained(catalog: Catalog, statement: Statement, { file, text, before }: Where): CheckedStatement {
+function explained(catalog: Catalog, statement: ParsedStatement, { file, text, before }: Where): CheckedStatement {
   const { rows, runs, uses, doubts } = explainStatement(catalog, statement.node);
   const placeOf = (at: number): { line: number; column: number } => {
     const offset = at < 0 ? statement.start : statement.at(at);
-    return { line: lineOf(text, offset), column: offset - text.lastIndexOf('\n', offset - 1) };
+    return { line: sqlLineOf(text, offset), column: offset - text.lastIndexOf('\n', offset - 1) };
   };
   const [, allowed] = ALLOWED.exec(before) ?? [];
   return {
     file,
-    line: lineOf(text, statement.start),
+    line: sqlLineOf(text, statement.start),
     sql: statement.text.replaceAll(/\s+/g, ' '),
     rows: rows.verdict,
     why: rows.why,

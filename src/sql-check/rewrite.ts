@@ -3,10 +3,10 @@
 import type { Node, RangeVar } from 'libpg-query';
 import { type Catalog, findRelation } from './catalog.ts';
 import { checkStatement } from './check.ts';
-import { below, isTree, kindOf, shapeOf } from './nodes.ts';
-import type { Parser, Statement } from './parser.ts';
+import { below, isTree, nodeKindOf, sqlShapeOf } from './nodes.ts';
+import type { Parser, ParsedStatement } from './parser.ts';
 
-export type Rewritten =
+export type SqlRewritten =
   | { readonly kind: 'rewritten'; readonly text: string; readonly parameter: number }
   | { readonly kind: 'refused'; readonly why: string };
 
@@ -21,7 +21,7 @@ interface Splice {
 }
 
 /** @param file names the text in errors */
-export function addTenant(parser: Parser, catalog: Catalog, text: string, file: string): Rewritten {
+export function addTenant(parser: Parser, catalog: Catalog, text: string, file: string): SqlRewritten {
   const statements = parser.parse(text, file);
   const [statement] = statements;
   if (!statement || statements.length > 1) return refused('it must be one statement');
@@ -53,14 +53,14 @@ export function addTenant(parser: Parser, catalog: Catalog, text: string, file: 
   return verified(parser, catalog, { before: node, result, parameter, file });
 }
 
-const refused = (why: string): Rewritten => ({ kind: 'refused', why });
+const refused = (why: string): SqlRewritten => ({ kind: 'refused', why });
 
 function verified(
   parser: Parser,
   catalog: Catalog,
   { before, result, parameter, file }: { before: Node; result: string; parameter: number; file: string },
-): Rewritten {
-  let parsed: Statement[];
+): SqlRewritten {
+  let parsed: ParsedStatement[];
   try {
     parsed = parser.parse(result, file);
   } catch {
@@ -91,22 +91,22 @@ function hasTenant(catalog: Catalog, schema: string | undefined, name: string): 
 /** Tables of FROM. The target of an UPDATE or a DELETE isn't among them, because its node has no kind. */
 function tablesIn(node: Node): RangeVar[] {
   if ('RangeVar' in node) return [node.RangeVar];
-  const [, fields] = kindOf(node);
+  const [, fields] = nodeKindOf(node);
   return isTree(fields) ? below(fields).flatMap(tablesIn) : [];
 }
 
 function parameters(node: Node): number[] {
   if ('ParamRef' in node) return [node.ParamRef.number ?? 0];
-  return below(kindOf(node)[1]).flatMap(parameters);
+  return below(nodeKindOf(node)[1]).flatMap(parameters);
 }
 
 function cteNames(node: Node): Set<string> {
   const own = 'CommonTableExpr' in node ? [node.CommonTableExpr.ctename ?? ''] : [];
-  return new Set([...own, ...below(kindOf(node)[1]).flatMap((each) => [...cteNames(each)])]);
+  return new Set([...own, ...below(nodeKindOf(node)[1]).flatMap((each) => [...cteNames(each)])]);
 }
 
 /** `orders` → `(SELECT * FROM orders WHERE "store_id" = $2) AS "orders"`. */
-function subquery(statement: Statement, text: string, table: RangeVar, equals: string): Splice | undefined {
+function subquery(statement: ParsedStatement, text: string, table: RangeVar, equals: string): Splice | undefined {
   if (table.inh !== true || table.location === undefined) return undefined;
   const from = statement.at(table.location);
   NAME.lastIndex = from;
@@ -117,7 +117,7 @@ function subquery(statement: Statement, text: string, table: RangeVar, equals: s
 }
 
 /** Puts a condition before RETURNING, and brackets around the one that is there. */
-function condition(statement: Statement, equals: string, has: boolean): Splice[] | undefined {
+function condition(statement: ParsedStatement, equals: string, has: boolean): Splice[] | undefined {
   let depth = 0;
   let [where, returning] = [-1, statement.text.length];
   PIECE.lastIndex = 0;
@@ -148,7 +148,7 @@ function keepsCondition(before: Node, after: Node): boolean {
   if ('SelectStmt' in before || old === undefined) return true;
   if (!now || !('BoolExpr' in now) || now.BoolExpr.boolop !== 'AND_EXPR') return false;
   const [, ...rest] = now.BoolExpr.args ?? [];
-  return rest.length === 1 && tablesIn(old).length > 0 ? true : shapeOf(rest[0]) === shapeOf(old);
+  return rest.length === 1 && tablesIn(old).length > 0 ? true : sqlShapeOf(rest[0]) === sqlShapeOf(old);
 }
 
 function whereOf(node: Node): Node | undefined {

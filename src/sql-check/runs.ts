@@ -1,9 +1,9 @@
 // Where Citus runs a statement, by the rules of its router planner, its pushdown and its writes (docs/sql.md).
 import type { Node } from 'libpg-query';
 import { findRelation } from './catalog.ts';
-import { AGGREGATES, volatilityOf } from './functions.ts';
-import { below, kindOf, stringOf, strings } from './nodes.ts';
-import type { Run, Term } from './relation.ts';
+import { SQL_AGGREGATES, volatilityOf } from './functions.ts';
+import { below, nodeKindOf, stringOf, strings } from './nodes.ts';
+import type { Evaluation, SqlTerm } from './relation.ts';
 import type { Constant } from './symbols.ts';
 
 export interface RunsVerdict {
@@ -11,7 +11,7 @@ export interface RunsVerdict {
   readonly why: string;
 }
 
-export function runsVerdict(run: Run, statement: Node, terms: readonly Term[]): RunsVerdict {
+export function runsVerdict(run: Evaluation, statement: Node, terms: readonly SqlTerm[]): RunsVerdict {
   const refused = refusedWrite(run, statement);
   if (refused !== undefined) return { verdict: 'refused', why: refused };
   if ('InsertStmt' in statement) return insertRuns(run, statement, terms);
@@ -56,16 +56,16 @@ function oneShard(pruned: readonly (readonly Constant[])[]): RunsVerdict {
   return { verdict: 'unknown', why: 'its tables are restricted to different values, which may be on one shard or not' };
 }
 
-const pruning = (run: Run, { prune }: Term): Constant[] =>
+const pruning = (run: Evaluation, { prune }: SqlTerm): Constant[] =>
   [...(prune ?? [])].flatMap((sym) => {
     const constant = run.symbols.constantOf(sym);
     return constant?.prunes ? [constant] : [];
   });
 
 function everyNode(
-  run: Run,
+  run: Evaluation,
   statement: Node,
-  terms: readonly Term[],
+  terms: readonly SqlTerm[],
   pruned: readonly (readonly Constant[])[],
 ): RunsVerdict {
   const writes = 'UpdateStmt' in statement || 'DeleteStmt' in statement;
@@ -109,19 +109,19 @@ function everyNode(
 const mixedFull = (pruned: readonly (readonly Constant[])[]): boolean =>
   pruned.some((constants) => constants.length > 0);
 
-function targetTable(run: Run, statement: Node) {
-  const [, fields] = kindOf(statement);
+function targetTable(run: Evaluation, statement: Node) {
+  const [, fields] = nodeKindOf(statement);
   const relation = fields['relation'] as { schemaname?: string; relname?: string } | undefined;
   return relation?.relname === undefined ? undefined : findRelation(run.catalog, relation.schemaname, relation.relname);
 }
 
-function writesReference(run: Run, statement: Node): boolean {
+function writesReference(run: Evaluation, statement: Node): boolean {
   const table = targetTable(run, statement);
   return table?.kind === 'table' && table.distribution.kind === 'reference';
 }
 
 /** What Citus refuses of a write, even for one tenant. */
-function refusedWrite(run: Run, statement: Node): string | undefined {
+function refusedWrite(run: Evaluation, statement: Node): string | undefined {
   if (!('InsertStmt' in statement || 'UpdateStmt' in statement || 'DeleteStmt' in statement)) return undefined;
   const target = targetTable(run, statement);
   if (target?.kind === 'view') return 'a write through a view is not supported';
@@ -133,7 +133,7 @@ function refusedWrite(run: Run, statement: Node): string | undefined {
       of.kind === 'distributed' ? of.column : undefined,
       target.columns.map(({ name }) => name),
     );
-  const [, fields] = kindOf(statement);
+  const [, fields] = nodeKindOf(statement);
   const clauses = [...arrayOf(fields['targetList']), ...arrayOf(fields['whereClause'])];
   if (of.kind === 'reference' && readsDistributed(run, fields))
     return 'cannot perform select on a distributed table and modify a reference table';
@@ -155,7 +155,7 @@ function refusedWrite(run: Run, statement: Node): string | undefined {
 const arrayOf = (value: unknown): Node[] =>
   Array.isArray(value) ? (value as Node[]) : value === undefined ? [] : [value as Node];
 
-function readsDistributed(run: Run, fields: Readonly<Record<string, unknown>>): boolean {
+function readsDistributed(run: Evaluation, fields: Readonly<Record<string, unknown>>): boolean {
   return JSON.stringify([fields['fromClause'], fields['usingClause'], fields['whereClause']])
     .split('"relname":"')
     .slice(1)
@@ -204,26 +204,26 @@ function refusedInsert(statement: Node, column: string | undefined, columns: rea
   return undefined;
 }
 
-const hasSubquery = (node: Node): boolean => 'SubLink' in node || below(kindOf(node)[1]).some(hasSubquery);
+const hasSubquery = (node: Node): boolean => 'SubLink' in node || below(nodeKindOf(node)[1]).some(hasSubquery);
 
 function calls(node: Node, of: 'stable' | 'volatile'): boolean {
   if (
     'FuncCall' in node &&
-    !AGGREGATES.has(strings(node.FuncCall.funcname).at(-1) ?? '') &&
+    !SQL_AGGREGATES.has(strings(node.FuncCall.funcname).at(-1) ?? '') &&
     volatilityOf(strings(node.FuncCall.funcname).at(-1) ?? '') === of
   )
     return true;
   if ('SQLValueFunction' in node && of === 'stable') return true;
-  return below(kindOf(node)[1]).some((each) => calls(each, of));
+  return below(nodeKindOf(node)[1]).some((each) => calls(each, of));
 }
 
-const namesColumn = (node: Node): boolean => 'ColumnRef' in node || below(kindOf(node)[1]).some(namesColumn);
+const namesColumn = (node: Node): boolean => 'ColumnRef' in node || below(nodeKindOf(node)[1]).some(namesColumn);
 
 const stableOfColumns = (node: Node): boolean =>
   ('FuncCall' in node &&
     calls({ FuncCall: { ...node.FuncCall, args: [] } }, 'stable') &&
     (node.FuncCall.args ?? []).some(namesColumn)) ||
-  below(kindOf(node)[1]).some(stableOfColumns);
+  below(nodeKindOf(node)[1]).some(stableOfColumns);
 
 /** The distribution column gets another value than the one that WHERE names. */
 function setsOther(sets: readonly Node[], where: Node | undefined, column: string): boolean {
@@ -248,7 +248,7 @@ function equalities(node: Node | undefined): [string, string][] {
   return [...pair(lexpr, rexpr), ...pair(rexpr, lexpr)];
 }
 
-function insertRuns(run: Run, statement: Node, terms: readonly Term[]): RunsVerdict {
+function insertRuns(run: Evaluation, statement: Node, terms: readonly SqlTerm[]): RunsVerdict {
   const table = targetTable(run, statement);
   const kind = table?.kind === 'table' ? table.distribution.kind : undefined;
   const sources = terms.filter(({ prune }) => prune);

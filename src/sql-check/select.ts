@@ -1,8 +1,8 @@
 // SELECT: what combines rows, and what is left to know of them.
 import type { ColumnRef, Node, SelectStmt } from 'libpg-query';
 import { conditionOf, constantSymbol, insideTerms } from './conditions.ts';
-import { type Walked, columnOf, operandOf, walk } from './expressions.ts';
-import { byPlace, common, constantsOf } from './arms.ts';
+import { type Walked, sqlColumnOf, operandOf, walk } from './expressions.ts';
+import { byPlace, commonArms, constantsOf } from './arms.ts';
 import { withCtes } from './ctes.ts';
 import { fromItem, product, scopeOf } from './from.ts';
 import { noteJoins } from './join-issues.ts';
@@ -13,15 +13,15 @@ import {
   type FromRows,
   NO_ROWS,
   type QueryRows,
-  type Run,
+  type Evaluation,
   isConstant,
   outerSymbols,
   restrict,
   settle,
 } from './relation.ts';
-import { Closure, type Fact, type Sym, withoutPruning } from './symbols.ts';
+import { Closure, type SqlFact, type Sym, withoutPruning } from './symbols.ts';
 
-export function evaluateSelect(run: Run, query: SelectStmt, env: Env): QueryRows {
+export function evaluateSelect(run: Evaluation, query: SelectStmt, env: Env): QueryRows {
   const inner = withCtes(run, query.withClause, env);
   const rows =
     query.op !== undefined && query.op !== 'SETOP_NONE'
@@ -33,7 +33,7 @@ export function evaluateSelect(run: Run, query: SelectStmt, env: Env): QueryRows
 }
 
 /** What UNION has outside of its arms. */
-function cutOff(run: Run, query: SelectStmt, env: Env, rows: QueryRows): QueryRows {
+function cutOff(run: Evaluation, query: SelectStmt, env: Env, rows: QueryRows): QueryRows {
   const { terms } = walk(run, env, [query.limitCount, query.limitOffset]);
   if (!isLimited(query)) return rows;
   const outer = outerSymbols(env.scope);
@@ -46,7 +46,7 @@ const isLimited = ({ limitCount, limitOffset }: SelectStmt): boolean =>
   (limitCount !== undefined && !isNull(limitCount)) || (limitOffset !== undefined && !isNull(limitOffset));
 
 /** FROM, WHERE, GROUP BY, HAVING, windows, DISTINCT ON, LIMIT. */
-function plainSelect(run: Run, query: SelectStmt, env: Env): QueryRows {
+function plainSelect(run: Evaluation, query: SelectStmt, env: Env): QueryRows {
   let from: FromRows = NO_ROWS;
   for (const item of query.fromClause ?? []) from = product(from, fromItem(run, env, item, from));
   const scope = scopeOf(env, from);
@@ -96,7 +96,9 @@ function plainSelect(run: Run, query: SelectStmt, env: Env): QueryRows {
   const visible = new Set(columns.map(({ sym }) => sym));
   // Symbols that aren't in the result can't be compared any more, but those of a merged query's own conditions stay.
   if (!plain) terms = restrict(run, terms, (sym) => visible.has(sym) || outer.has(sym));
-  const known = everywhere ? [] : [...facts, ...present.map((sym): Fact => ({ a: sym, b: sym, ab: false, ba: false }))];
+  const known = everywhere
+    ? []
+    : [...facts, ...present.map((sym): SqlFact => ({ a: sym, b: sym, ab: false, ba: false }))];
   return {
     columns,
     open,
@@ -150,7 +152,7 @@ interface Level {
 }
 
 /** For each step that combines rows, the symbols that the combined rows have in common. */
-function combine(run: Run, query: SelectStmt, level: Level): ReadonlySet<Sym>[] {
+function combine(run: Evaluation, query: SelectStmt, level: Level): ReadonlySet<Sym>[] {
   const { closure } = level;
   const steps: ReadonlySet<Sym>[] = [];
   const named = (nodes: readonly Node[], kind: 'group' | 'distinct' | 'window'): Set<Sym> =>
@@ -182,7 +184,12 @@ function windowNamed(query: SelectStmt, name: string): readonly Node[] {
  * A key of GROUP BY may be the number or, if FROM has no such column, the name of a column of the result. In DISTINCT ON the
  * result's names come first. In PARTITION BY there are neither.
  */
-function symbolOfKey(run: Run, level: Level, node: Node, kind: 'group' | 'distinct' | 'window'): Sym | undefined {
+function symbolOfKey(
+  run: Evaluation,
+  level: Level,
+  node: Node,
+  kind: 'group' | 'distinct' | 'window',
+): Sym | undefined {
   const { env, columns, targets } = level;
   if ('A_Const' in node && node.A_Const.ival && kind !== 'window' && !targets.some(isStar))
     return columns[(node.A_Const.ival.ival ?? 0) - 1]?.sym;
@@ -196,13 +203,18 @@ function symbolOfKey(run: Run, level: Level, node: Node, kind: 'group' | 'distin
     distributed: false,
     crossed: false,
   };
-  const input = (): Sym | undefined => columnOf(run, here, node.ColumnRef, true);
-  if (kind === 'window') return input() ?? columnOf(run, env.scope, node.ColumnRef);
+  const input = (): Sym | undefined => sqlColumnOf(run, here, node.ColumnRef, true);
+  if (kind === 'window') return input() ?? sqlColumnOf(run, env.scope, node.ColumnRef);
   return kind === 'distinct' ? (output() ?? input()) : (input() ?? output());
 }
 
 /** The columns of the result. */
-function outputs(run: Run, env: Env, targets: readonly Node[], from: FromRows): { columns: Col[]; open: boolean } {
+function outputs(
+  run: Evaluation,
+  env: Env,
+  targets: readonly Node[],
+  from: FromRows,
+): { columns: Col[]; open: boolean } {
   let open = false;
   const columns = targets.flatMap((target): Col[] => {
     if (!('ResTarget' in target) || !target.ResTarget.val) return [];
@@ -240,9 +252,9 @@ function outputName(val: Node): string {
 }
 
 /** A column's own symbol, a constant's, or a new one. */
-function outputSymbol(run: Run, env: Env, val: Node): Sym {
+function outputSymbol(run: Evaluation, env: Env, val: Node): Sym {
   if ('ColumnRef' in val) {
-    const sym = columnOf(run, env.scope, val.ColumnRef);
+    const sym = sqlColumnOf(run, env.scope, val.ColumnRef);
     if (sym !== undefined) return sym;
   }
   if (('A_Const' in val && !val.A_Const.isnull) || 'ParamRef' in val || 'TypeCast' in val) {
@@ -253,7 +265,7 @@ function outputSymbol(run: Run, env: Env, val: Node): Sym {
   return run.symbols.fresh('');
 }
 
-function values(run: Run, lists: readonly Node[], env: Env): QueryRows {
+function values(run: Evaluation, lists: readonly Node[], env: Env): QueryRows {
   const rows = lists.map((list) => ('List' in list ? (list.List.items ?? []) : []));
   const { terms } = walk(run, env, rows.flat());
   const columns = (rows[0] ?? []).map((first, at) => ({
@@ -263,7 +275,7 @@ function values(run: Run, lists: readonly Node[], env: Env): QueryRows {
   return { columns, terms, facts: [], conditionals: [], merged: false, combines: false, open: false };
 }
 
-function setOperation(run: Run, query: SelectStmt, env: Env): QueryRows {
+function setOperation(run: Evaluation, query: SelectStmt, env: Env): QueryRows {
   const { larg, rarg, op } = query;
   if (!larg || !rarg) throw new TypeError('a set operation with one arm');
   const [left, right] = [evaluateSelect(run, larg, env), evaluateSelect(run, rarg, env)];
@@ -274,7 +286,7 @@ function setOperation(run: Run, query: SelectStmt, env: Env): QueryRows {
   return {
     columns,
     terms,
-    facts: op === 'SETOP_UNION' ? common(ofLeft, ofRight) : ofLeft,
+    facts: op === 'SETOP_UNION' ? commonArms(ofLeft, ofRight) : ofLeft,
     conditionals: [],
     merged: false,
     combines: terms.some(({ link }) => link?.size === 0),

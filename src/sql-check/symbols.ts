@@ -7,7 +7,7 @@ export type Sym = number;
  * In each row `a` equals `b`, and neither is null. `ab`: PostgreSQL's planner also makes a restriction of `b` from a
  * constant that `a` equals; `ba` the other way.
  */
-export interface Fact {
+export interface SqlFact {
   readonly a: Sym;
   readonly b: Sym;
   readonly ab: boolean;
@@ -17,7 +17,7 @@ export interface Fact {
 /** Facts that hold in each row in which one of the symbols isn't null: those of an outer join's nullable side. */
 export interface Conditional {
   readonly any: ReadonlySet<Sym>;
-  readonly facts: readonly Fact[];
+  readonly facts: readonly SqlFact[];
 }
 
 export interface Constant {
@@ -71,7 +71,7 @@ export class Closure {
   /** Symbols that no row has as null. */
   readonly #present = new Set<Sym>();
 
-  constructor(facts: readonly Fact[], conditionals: readonly Conditional[] = [], present: readonly Sym[] = []) {
+  constructor(facts: readonly SqlFact[], conditionals: readonly Conditional[] = [], present: readonly Sym[] = []) {
     for (const sym of present) this.#present.add(sym);
     for (const fact of facts) this.#add(fact);
     let waiting = conditionals;
@@ -101,7 +101,7 @@ export class Closure {
     return reached(syms, this.#feeds);
   }
 
-  #add({ a, b, ab, ba }: Fact): void {
+  #add({ a, b, ab, ba }: SqlFact): void {
     this.#present.add(a).add(b);
     link(this.#equal, a, b);
     link(this.#equal, b, a);
@@ -122,5 +122,5 @@ function reached(from: Iterable<Sym>, by: ReadonlyMap<Sym, ReadonlySet<Sym>>): S
   return all;
 }
 
-export const withoutPruning = (facts: readonly Fact[]): Fact[] =>
+export const withoutPruning = (facts: readonly SqlFact[]): SqlFact[] =>
   facts.map(({ a, b }) => ({ a, b, ab: false, ba: false }));

@@ -1,5 +1,5 @@
 // Terms → whether a statement can see rows of another tenant.
-import type { Run, Term } from './relation.ts';
+import type { Evaluation, SqlTerm } from './relation.ts';
 import type { Constant } from './symbols.ts';
 
 export interface RowsVerdict {
@@ -11,7 +11,7 @@ export interface RowsVerdict {
   readonly tables: readonly { readonly name: string; readonly alias: string; readonly at: number }[];
 }
 
-export function rowsVerdict(run: Run, terms: readonly Term[]): RowsVerdict {
+export function rowsVerdict(run: Evaluation, terms: readonly SqlTerm[]): RowsVerdict {
   const { tenant } = run.catalog;
   const judged = terms
     .filter(({ leaf }) => leaf.table.distribution.kind !== 'reference')
@@ -56,7 +56,7 @@ export function rowsVerdict(run: Run, terms: readonly Term[]): RowsVerdict {
   return { ...result('safe', why, []), tenants: common.map((key) => key.replace(/^(integer|text) /, '')) };
 }
 
-const result = (verdict: RowsVerdict['verdict'], why: string, terms: readonly Term[]): RowsVerdict => ({
+const result = (verdict: RowsVerdict['verdict'], why: string, terms: readonly SqlTerm[]): RowsVerdict => ({
   verdict,
   why,
   tables: [
@@ -71,25 +71,25 @@ const result = (verdict: RowsVerdict['verdict'], why: string, terms: readonly Te
 
 const shortName = (name: string): string => name.replace(/^public\./, '');
 
-function nameOf({ leaf }: Term): string {
+function nameOf({ leaf }: SqlTerm): string {
   const name = shortName(leaf.table.name);
   const alias = leaf.alias === '' || leaf.alias === name ? name : `${name} (${leaf.alias})`;
   return leaf.through === undefined ? alias : `${name} in the view ${leaf.through}`;
 }
 
-function constantsOf(run: Run, { tenant }: Term): Constant[] {
+function constantsOf(run: Evaluation, { tenant }: SqlTerm): Constant[] {
   return [...tenant].flatMap((sym) => run.symbols.constantOf(sym) ?? []);
 }
 
 /** What restricts the table isn't understood, so that the check can't say that nothing does. */
-const isUnclear = (run: Run, { leaf, tenant }: Term, constants: readonly Constant[]): boolean =>
+const isUnclear = (run: Evaluation, { leaf, tenant }: SqlTerm, constants: readonly Constant[]): boolean =>
   leaf.column === undefined ||
   leaf.table.secured ||
   run.hints.has(leaf.column) ||
   [...tenant].some((sym) => run.hints.has(sym)) ||
   constants.some(({ list }) => list === 'others');
 
-function unclearWhy(run: Run, term: Term): string {
+function unclearWhy(run: Evaluation, term: SqlTerm): string {
   const { leaf } = term;
   const { tenant } = run.catalog;
   if (leaf.column === undefined) return `${nameOf(term)} has no column ${tenant}`;

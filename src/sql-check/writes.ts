@@ -1,27 +1,27 @@
 // INSERT, UPDATE, DELETE, MERGE. A row that is written belongs to the tenant that its tenant column gets, so the value is a
 // term as a table that is read.
 import type { DeleteStmt, InsertStmt, Node, OnConflictClause, RangeVar, UpdateStmt } from 'libpg-query';
-import { type Table, findRelation } from './catalog.ts';
+import { type SqlTable, findRelation } from './catalog.ts';
 import { conditionOf, insideTerms, constantSymbol } from './conditions.ts';
 import { operandOf, walk } from './expressions.ts';
-import { fromItem, product, scopeOf, stored } from './from.ts';
+import { fromItem, product, scopeOf, storedRelation } from './from.ts';
 import { volatilityOf } from './functions.ts';
 import { noteJoins } from './join-issues.ts';
-import { below, kindOf, shapeOf, strings } from './nodes.ts';
+import { below, nodeKindOf, sqlShapeOf, strings } from './nodes.ts';
 import {
   type Env,
   type FromRows,
   type Leaf,
   NO_ROWS,
   type QueryRows,
-  type Run,
-  type Term,
+  type Evaluation,
+  type SqlTerm,
   settle,
 } from './relation.ts';
 import { withCtes } from './ctes.ts';
 import { Closure, type Sym } from './symbols.ts';
 
-export function readWrite(run: Run, statement: Node, env: Env): QueryRows {
+export function readWrite(run: Evaluation, statement: Node, env: Env): QueryRows {
   run.traits.add('writes');
   if ('InsertStmt' in statement) return insert(run, statement.InsertStmt, env);
   if ('UpdateStmt' in statement) return change(run, statement.UpdateStmt, env, statement.UpdateStmt.targetList);
@@ -31,7 +31,7 @@ export function readWrite(run: Run, statement: Node, env: Env): QueryRows {
   return returned(NO_ROWS);
 }
 
-function targetOf(run: Run, relation: RangeVar | undefined, env: Env): Table | undefined {
+function targetOf(run: Evaluation, relation: RangeVar | undefined, env: Env): SqlTable | undefined {
   const { schemaname, relname = '' } = relation ?? {};
   const found = env.ctes.some(({ name }) => schemaname === undefined && name === relname)
     ? undefined
@@ -57,7 +57,7 @@ const returned = (rows: FromRows): QueryRows => ({
 });
 
 /** Rows that are found and changed or deleted. */
-function change(run: Run, statement: UpdateStmt | DeleteStmt, env: Env, sets?: readonly Node[]): QueryRows {
+function change(run: Evaluation, statement: UpdateStmt | DeleteStmt, env: Env, sets?: readonly Node[]): QueryRows {
   const { relation, whereClause, withClause, returningList } = statement;
   const inner = withCtes(run, withClause, env);
   const table = targetOf(run, relation, inner);
@@ -70,7 +70,7 @@ function change(run: Run, statement: UpdateStmt | DeleteStmt, env: Env, sets?: r
   const alias = relation?.alias?.aliasname ?? relation?.relname ?? '';
   // A view has rows too, so that the verdict on rows holds for writes through it.
   let rows = table
-    ? stored(run, table, alias, [], { at: relation?.location ?? -1 })
+    ? storedRelation(run, table, alias, [], { at: relation?.location ?? -1 })
     : relation
       ? fromItem(run, { ctes: [], ...(env.view !== undefined && { view: env.view }) }, { RangeVar: relation }, NO_ROWS)
       : NO_ROWS;
@@ -81,7 +81,7 @@ function change(run: Run, statement: UpdateStmt | DeleteStmt, env: Env, sets?: r
   const condition = conditionOf(run, here, whereClause);
   const closure = new Closure([...rows.facts, ...condition.facts], rows.conditionals, condition.present);
   noteJoins(run, rows.parts, closure, condition.facts);
-  const written: Term[] = [];
+  const written: SqlTerm[] = [];
   for (const set of sets ?? []) {
     if (!('ResTarget' in set) || set.ResTarget.name !== run.catalog.tenant || !target) continue;
     const operand = set.ResTarget.val ? operandOf(run, here, set.ResTarget.val) : undefined;
@@ -99,13 +99,13 @@ function change(run: Run, statement: UpdateStmt | DeleteStmt, env: Env, sets?: r
   return returned(rows);
 }
 
-const valueTerm = (leaf: Leaf, syms: readonly Sym[]): Term => ({ leaf, tenant: new Set(syms) });
+const valueTerm = (leaf: Leaf, syms: readonly Sym[]): SqlTerm => ({ leaf, tenant: new Set(syms) });
 
 const withoutStars = (nodes: readonly Node[] | undefined): Node[] =>
-  (nodes ?? []).filter((node) => !shapeOf(node).includes('"A_Star"'));
+  (nodes ?? []).filter((node) => !sqlShapeOf(node).includes('"A_Star"'));
 
 /** Rows that go along with deleted or changed ones must be of the same tenant. */
-function cascades(run: Run, table: Table): void {
+function cascades(run: Evaluation, table: SqlTable): void {
   for (const relation of run.catalog.relations.values())
     if (relation.kind === 'table')
       for (const { to, columns } of relation.cascades)
@@ -113,7 +113,7 @@ function cascades(run: Run, table: Table): void {
           run.doubts.add(`changes rows of ${relation.name} too, by a foreign key without ${run.catalog.tenant}`);
 }
 
-function insert(run: Run, statement: InsertStmt, env: Env): QueryRows {
+function insert(run: Evaluation, statement: InsertStmt, env: Env): QueryRows {
   const { relation, cols, selectStmt, onConflictClause, withClause, returningList } = statement;
   const inner = withCtes(run, withClause, env);
   const table = targetOf(run, relation, inner);
@@ -124,13 +124,13 @@ function insert(run: Run, statement: InsertStmt, env: Env): QueryRows {
   const names =
     cols?.map((col) => ('ResTarget' in col ? (col.ResTarget.name ?? '') : '')) ?? table.columns.map(({ name }) => name);
   const tenant = names.indexOf(run.catalog.tenant);
-  const target = stored(run, table, relation?.alias?.aliasname ?? relation?.relname ?? '', [], {
+  const target = storedRelation(run, table, relation?.alias?.aliasname ?? relation?.relname ?? '', [], {
     at: relation?.location ?? -1,
   });
   const [leaf] = target.terms.map((term) => term.leaf);
   const family = run.symbols.familyOf(leaf?.column ?? -1);
   const query = selectStmt && 'SelectStmt' in selectStmt ? selectStmt.SelectStmt : undefined;
-  const terms: Term[] = [];
+  const terms: SqlTerm[] = [];
   const lists = query?.valuesLists?.map((list) => ('List' in list ? (list.List.items ?? []) : []));
   if (lists) {
     const valuesEnv = withCtes(run, query?.withClause, inner);
@@ -167,25 +167,25 @@ function insert(run: Run, statement: InsertStmt, env: Env): QueryRows {
 }
 
 /** The place where an INSERT writes: its value prunes by itself. */
-const insertTerm = (leaf: Leaf | undefined, syms: readonly Sym[]): Term => ({
+const insertTerm = (leaf: Leaf | undefined, syms: readonly Sym[]): SqlTerm => ({
   leaf: leaf as Leaf,
   tenant: new Set(syms),
 });
 
 const unclearDefault = (node: Node): boolean => {
   if ('FuncCall' in node && volatilityOf(strings(node.FuncCall.funcname).at(-1) ?? '') === undefined) return true;
-  return below(kindOf(node)[1]).some(unclearDefault);
+  return below(nodeKindOf(node)[1]).some(unclearDefault);
 };
 
 interface Conflict {
-  readonly table: Table;
+  readonly table: SqlTable;
   readonly leaf: Leaf;
   readonly target: FromRows;
   readonly inner: Env;
   readonly onConflictClause: OnConflictClause;
 }
 
-function conflict(run: Run, { table, leaf, target, inner, onConflictClause }: Conflict): void {
+function conflict(run: Evaluation, { table, leaf, target, inner, onConflictClause }: Conflict): void {
   const { infer, targetList = [], whereClause } = onConflictClause;
   const { tenant } = run.catalog;
   const arbiter = infer?.indexElems?.map((each) => ('IndexElem' in each ? (each.IndexElem.name ?? '') : ''));

@@ -17,7 +17,7 @@ import { canonical } from '../base/json.ts';
 import { sharedError } from '../base/shared-errors.ts';
 import { layoutsOf } from '../runtime/tables.ts';
 import { testingError } from './errors.ts';
-import type { Row, Tables } from './tables.ts';
+import type { TableRow, Tables } from './tables.ts';
 
 /**
  * The pipeline and the services of a scenario.
@@ -39,7 +39,7 @@ export interface Result {
   /** The documents that projections wrote, by container. */
   readonly documents: Readonly<Record<string, readonly Doc[]>>;
   /** The rows of tables as readers see them, by the name of the view; each as `to_jsonb` shows it. */
-  readonly rows: Readonly<Record<string, readonly Row[]>>;
+  readonly rows: Readonly<Record<string, readonly TableRow[]>>;
   /** The parked changes, as `projection: container/id: message`. */
   readonly parked: readonly string[];
 }
@@ -71,7 +71,7 @@ export class Scenario {
    * `rows` names exactly these rows, as `to_jsonb` of PostgreSQL shows them.
    * @throws AssertionError with the difference
    */
-  async expect(documents: Documents = {}, rows: Readonly<Record<string, readonly Row[]>> = {}): Promise<Result> {
+  async expect(documents: Documents = {}, rows: Readonly<Record<string, readonly TableRow[]>> = {}): Promise<Result> {
     const result = await this.run();
     for (const [table, expected] of Object.entries(rows)) {
       const found = result.rows[table];
@@ -171,9 +171,9 @@ export class Scenario {
     });
   }
 
-  async #rows(): Promise<Record<string, readonly Row[]>> {
+  async #rows(): Promise<Record<string, readonly TableRow[]>> {
     const { loaded, tables } = this.#ground;
-    const rows: Record<string, readonly Row[]> = {};
+    const rows: Record<string, readonly TableRow[]> = {};
     for (const { name, children } of tables ? layoutsOf(loaded) : [])
       for (const view of [name, ...children.map((child) => child.name)]) {
         const found = await tables?.rows(view);
@@ -198,7 +198,8 @@ export class Scenario {
   }
 }
 
-const inOrder = (rows: readonly Row[]): Row[] => rows.toSorted((a, b) => (canonical(a) < canonical(b) ? -1 : 1));
+const inOrder = (rows: readonly TableRow[]): TableRow[] =>
+  rows.toSorted((a, b) => (canonical(a) < canonical(b) ? -1 : 1));
 
 const unknownTable = (name: string, known: readonly string[]): UsageError =>
   testingError('table-unknown', `The scenario names table ${name}, which no projection writes`, {

@@ -7,7 +7,7 @@ import { startPglite } from '../postgres/pglite.ts';
 const NEVER = new AbortController().signal;
 
 /** A row of a view, as `to_jsonb` of PostgreSQL shows it. */
-export type Row = Readonly<Record<string, unknown>>;
+export type TableRow = Readonly<Record<string, unknown>>;
 
 /** @internal */
 export interface Tables extends AsyncDisposable {
@@ -15,7 +15,7 @@ export interface Tables extends AsyncDisposable {
   /** Empty tables. */
   prepare(layouts: readonly TableLayout[]): Promise<void>;
   /** What readers see of a table, in the order of its JSON; undefined: there is no such view. */
-  rows(table: string): Promise<Row[] | undefined>;
+  rows(table: string): Promise<TableRow[] | undefined>;
   /** One scenario at a time. */
   alone<T>(work: () => Promise<T>): Promise<T>;
 }
@@ -42,7 +42,7 @@ export async function openTables(): Promise<Tables> {
           );
           if (known.length === 0) return undefined;
           const { rows } = await session.query(`SELECT to_jsonb(t) AS row FROM ${table} t ORDER BY to_jsonb(t)::text`);
-          return rows.map(({ row }) => row as Row);
+          return rows.map(({ row }) => row as TableRow);
         },
         { signal: NEVER },
       ),

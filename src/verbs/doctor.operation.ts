@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { expiration } from './leases/inputs.ts';
 import { defineOperation } from './operation.ts';
 import { plural } from '../procedures/table.ts';
-import { examine } from '../procedures/doctor/doctor.ts';
+import { examineAccount } from '../procedures/doctor/doctor.ts';
 
 const SIGNS = { good: 'ok ', doubtful: '?  ', bad: 'BAD' } as const;
 
@@ -14,7 +14,7 @@ export const doctor = defineOperation({
   shards: 'every',
   effect: 'reads',
   input: z.object({ leaseExpiration: expiration }),
-  run: ({ leaseExpiration }, context) => examine(context, leaseExpiration),
+  run: ({ leaseExpiration }, context) => examineAccount(context, leaseExpiration),
   format: (findings) => {
     // Several findings in a row with the same hint show it once, below the last.
     const lines = findings.flatMap(({ check, verdict, what, hint }, at) => [

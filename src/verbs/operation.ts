@@ -38,7 +38,7 @@ export interface OperationResult {
   readonly ok: boolean;
 }
 
-export type Effect = 'reads' | 'changes' | 'destroys';
+export type VerbEffect = 'reads' | 'changes' | 'destroys';
 
 interface Description {
   /** How it works on a pipeline over shards. Absent: it is refused. */
@@ -53,9 +53,9 @@ interface Description {
   /** More of `--help`, below the examples. */
   readonly help?: string;
   /** An operation with a plan has `--dry-run`; one that `destroys` needs `--yes`. */
-  readonly effect: Effect;
+  readonly effect: VerbEffect;
   /** Fields of the input with which it does more than its `effect`, such as `repair` of one that reads. */
-  readonly effects?: Readonly<Record<string, Effect>>;
+  readonly effects?: Readonly<Record<string, VerbEffect>>;
   /** True: works through whole containers, so that the account throttles its requests before those of live work. */
   readonly bulk?: true;
   /** The input field that is given by position: `dead-letters show ID`. */
@@ -228,7 +228,7 @@ function asUsageError(cause: unknown): unknown {
 export const effectOf = (
   { effect, effects = {} }: Pick<Description, 'effect' | 'effects'>,
   input: Readonly<Record<string, unknown>>,
-): Effect =>
+): VerbEffect =>
   Object.entries(effects).find(([field]) => input[field] !== undefined && input[field] !== false)?.[1] ?? effect;
 
 /** `noun verb`, as on the command line. */

@@ -13,7 +13,7 @@ import { type Status, readStatus } from '../procedures/status/status.ts';
 import { tenantInput } from '../procedures/tenants/tenant-flag.ts';
 import { SHOWN_OF_TENANT } from '../procedures/tenants/tenant-table.ts';
 import type { WaitingTenant } from '../procedures/tenants/waiting.ts';
-import { ageText, catchUpText, clip, plural, size, table } from '../procedures/table.ts';
+import { ageText, catchUpText, clip, plural, size, textTable } from '../procedures/table.ts';
 import { sayFormat } from '../runtime/stored-formats.ts';
 
 export const status = defineOperation({
@@ -118,7 +118,7 @@ function sayStatus({
         ]),
     ...unreadable.map((one) => `Hosts of this version wait: ${sayFormat(one)}.`),
     '',
-    table(
+    textTable(
       ['projection', 'state', 'begins', 'RU/change', 'parked', 'since'],
       projections.map(({ id, state, start, ruPerChange: ru, parked, parkedSince }) => [
         id,
@@ -139,7 +139,7 @@ function sayStatus({
       ? []
       : [
           '',
-          table(
+          textTable(
             ['source', 'leases', 'lag'],
             sources.map(({ container, leases: count, lag }) => [container, count, lagText(lag)]),
           ),
@@ -150,7 +150,7 @@ function sayStatus({
     '',
     hosts.length === 0
       ? 'No host owns a lease: no host runs, or it died before it acquired one.'
-      : table(
+      : textTable(
           ['host', 'leases', 'last lease write', 'changes', 'report'],
           hosts.map(({ owner, leases: count, writtenSecondsAgo, status: of }) => [
             owner,
@@ -179,7 +179,7 @@ function sayInProgress(inProgress: Status['inProgress']): string[] {
     since === null ? '' : ageText((Date.now() - Date.parse(since)) / 1_000);
   return [
     '',
-    table(
+    textTable(
       ['in progress', 'by', 'since', 'age', 'until'],
       inProgress.map(({ what, by, since, until }) => [
         what,
@@ -198,7 +198,7 @@ function sayBudget(budget: Status['budget']): string[] {
   const percent = (part: number): string => `${Math.round(100 * part)} %`;
   return [
     '',
-    table(
+    textTable(
       ['RU_BUDGET of', 'share', 'live needs', 'bulk work'],
       budget.map(({ name, share, live, bulk }) => [name, percent(share), percent(live), bulk ? 'yes' : '']),
     ),
@@ -213,7 +213,7 @@ function sayTenants(shown: Status['tenants'], only: string | null): string[] {
   const others = shown.others === null ? [] : [{ tenant: '(others)', ...shown.others }];
   return [
     '',
-    table(
+    textTable(
       ['tenant', 'changes', 'RU', 'dead letters', 'delay'],
       [...shown.tenants, ...others].map(({ tenant, changes, charge, deadLetters, delayMs }) => [
         clip(tenant, SHOWN_OF_TENANT),
@@ -233,7 +233,7 @@ function sayCounted(counted: Status['counted'], only: string | null): string[] {
   const left = counted.documents - named.reduce((sum, { documents }) => sum + documents, 0);
   return [
     '',
-    table(
+    textTable(
       ['largest tenants', 'documents', 'size, about'],
       [
         ...named.map(({ tenant, documents, bytes }) => [clip(tenant, SHOWN_OF_TENANT), documents, size(bytes)]),
@@ -257,7 +257,7 @@ function sayBacklog(backlog: Status['backlog']): string[] {
   if (rows.length === 0) return [];
   return [
     '',
-    table(
+    textTable(
       ['set aside of tenant', 'source', 'changes, at most', 'oldest', 'drained lately', 'empty in'],
       rows.map(({ tenant, container, changes, since, drained, emptyIn }) => [
         clip(tenant, SHOWN_OF_TENANT),
@@ -277,7 +277,7 @@ function sayRanges(hosts: Status['hosts']): string[] {
   if (ranges.length === 0) return [];
   return [
     '',
-    table(
+    textTable(
       [
         'host',
         'source',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { expressionOf } from '../../src/contract/expression.ts';
-import { wordsOf } from '../../src/contract/filters.ts';
+import { contractWordsOf } from '../../src/contract/filters.ts';
 import type { Edit } from '../model/rules/base.ts';
 import { check } from './shop.ts';
 
@@ -53,5 +53,5 @@ test.each([
   ['Flights (flight) with Airports (airport) twice', { condition: undefined, twice: true, other: false }],
   ['Orders (order) of the last year', { condition: undefined, other: true }],
 ])('the words of %s', (text, words) => {
-  expect(wordsOf(text)).toMatchObject(words);
+  expect(contractWordsOf(text)).toMatchObject(words);
 });

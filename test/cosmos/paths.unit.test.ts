@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fullKey, splitPath, valueAt } from '../../src/cosmos/paths.ts';
+import { fullKey, splitPath, valueAtPath } from '../../src/cosmos/paths.ts';
 import { FULL_RANGE, rangeId } from '../../src/cosmos/ranges.ts';
 
 describe('a partition key path', () => {
@@ -11,10 +11,10 @@ describe('a partition key path', () => {
 
   it('leads to a value, or nowhere', () => {
     const document = { a: { b: 0, list: [{ c: 1 }] }, n: null };
-    expect(valueAt(document, ['a', 'b'])).toBe(0);
-    expect(valueAt(document, [])).toBe(document);
+    expect(valueAtPath(document, ['a', 'b'])).toBe(0);
+    expect(valueAtPath(document, [])).toBe(document);
     const nowhere = [['x'], ['a', 'x'], ['a', 'b', 'c'], ['n', 'x'], ['a', 'list', 'c'], ['id', 'name']];
-    expect(nowhere.map((path) => valueAt(document, path))).toEqual(nowhere.map(() => undefined));
+    expect(nowhere.map((path) => valueAtPath(document, path))).toEqual(nowhere.map(() => undefined));
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Access, assertClosed, assertOwn, isLoopback } from '../../src/dashboard/access.ts';
+import { DashboardAccess, assertClosed, assertOwn, isLoopback } from '../../src/dashboard/access.ts';
 
 const OPERATOR = 'operator-0123456789';
 const READER = 'reader-0123456789';
@@ -24,7 +24,7 @@ describe('where the dashboard may listen', () => {
 describe('sessions', () => {
   it('have the role of their token, and end after twelve hours or at the sign-out', () => {
     let now = 0;
-    const access = new Access({ operator: OPERATOR, reader: READER }, () => now);
+    const access = new DashboardAccess({ operator: OPERATOR, reader: READER }, () => now);
     expect(access.open).toBe(false);
     expect(access.signIn('reader-012345678')).toBeUndefined();
     const reader = access.signIn(READER);
@@ -40,7 +40,7 @@ describe('sessions', () => {
   });
 
   it('are bounded: the oldest goes', () => {
-    const access = new Access({ operator: OPERATOR });
+    const access = new DashboardAccess({ operator: OPERATOR });
     const sessions = Array.from({ length: 201 }, () => access.signIn(OPERATOR)?.session);
     expect(access.roleOf(sessions[0])).toBeUndefined();
     expect(access.roleOf(sessions[1])).toBe('operator');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { allowedOf, askedOf } from '../../src/dashboard/allowed.ts';
-import { shown } from '../../src/dashboard/shown.ts';
+import { shownOnPage } from '../../src/dashboard/shown.ts';
 import { registry } from '../../src/host/registry.ts';
 
 const allowed = allowedOf(registry.all());
@@ -59,7 +59,7 @@ describe('what pages get', () => {
   it('has no secret, in texts and in fields that always are secrets', () => {
     const key = `${'A'.repeat(86)}==`;
     const value = { why: `AccountKey=${key};`, deep: [{ password: 'hunter2', accountKey: 'x', name: 'kept' }], n: 3 };
-    expect(shown(value)).toEqual({
+    expect(shownOnPage(value)).toEqual({
       why: 'AccountKey=***;',
       deep: [{ password: '***', accountKey: '***', name: 'kept' }],
       n: 3,
@@ -67,10 +67,10 @@ describe('what pages get', () => {
   });
 
   it('is bounded in length and depth', () => {
-    expect(shown(Array.from({ length: 5_000 }, () => 1))).toHaveLength(1_000);
-    expect((shown('x'.repeat(100_000)) as string).length).toBe(20_001);
+    expect(shownOnPage(Array.from({ length: 5_000 }, () => 1))).toHaveLength(1_000);
+    expect((shownOnPage('x'.repeat(100_000)) as string).length).toBe(20_001);
     let deep: unknown = 'end';
     for (let at = 0; at < 100; at++) deep = [deep];
-    expect(JSON.stringify(shown(deep))).toContain('…');
+    expect(JSON.stringify(shownOnPage(deep))).toContain('…');
   });
 });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { prepare } from '../../src/emulator/sql/prepare.ts';
+import { prepareQuery } from '../../src/emulator/sql/prepare.ts';
 
 const run = (query: string, docs: Record<string, unknown>[] = [{ id: '1' }]): unknown[] =>
-  [...prepare(query, new Map()).run(docs.map((doc) => ({ doc, text: JSON.stringify(doc) })))].map(
+  [...prepareQuery(query, new Map()).run(docs.map((doc) => ({ doc, text: JSON.stringify(doc) })))].map(
     (text) => JSON.parse(text) as unknown,
   );
 

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { prepare } from '../../src/emulator/sql/prepare.ts';
+import { prepareQuery } from '../../src/emulator/sql/prepare.ts';
 
 // Each of these kept a server busy for longer than a test may take, or took gigabytes, before queries were bounded.
 
 const DOC = { id: '1', s: `${'a'.repeat(41)}!`, list: Array.from({ length: 500 }, (_, i) => i) };
 
 const run = (query: string): unknown[] =>
-  [...prepare(query, new Map()).run([{ doc: DOC, text: JSON.stringify(DOC) }])].map(
+  [...prepareQuery(query, new Map()).run([{ doc: DOC, text: JSON.stringify(DOC) }])].map(
     (text) => JSON.parse(text) as unknown,
   );
 const value = (expression: string): unknown => run(`SELECT VALUE ${expression} FROM c`)[0];

@@ -1,7 +1,7 @@
 // Random queries against a naive evaluator: ASM-E19 to ASM-E22.
 import { expect, onTestFinished, test } from 'vitest';
 import { seeded } from '../../src/emulator/random.ts';
-import { prepare } from '../../src/emulator/sql/prepare.ts';
+import { prepareQuery } from '../../src/emulator/sql/prepare.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { clientInside, emulate } from './emulate.ts';
 import { comparable, query, randomDoc } from './naive-sql.ts';
@@ -23,7 +23,7 @@ test(`${QUERIES} random queries mean to the engine what they mean to a naive eva
     const docs = Array.from({ length: 12 }, (_, i) => randomDoc(i, pick));
     const { sql, run, ordered } = query(pick);
     const readable = docs.map((doc) => ({ doc, text: JSON.stringify(doc) }));
-    const found = [...prepare(sql, new Map()).run(readable)].map((text) => JSON.parse(text) as unknown);
+    const found = [...prepareQuery(sql, new Map()).run(readable)].map((text) => JSON.parse(text) as unknown);
     const wanted = run(docs);
     expect(comparable(found, ordered), `MILLRACE_SEED=${seed}: ${sql}`).toEqual(comparable(wanted, ordered));
     if (wanted.length > 0) hits++;

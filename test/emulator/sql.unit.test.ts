@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { prepare } from '../../src/emulator/sql/prepare.ts';
+import { prepareQuery } from '../../src/emulator/sql/prepare.ts';
 import { SqlError } from '../../src/emulator/sql/tokens.ts';
 
 const documents = [
@@ -24,7 +24,7 @@ function run(
   params: Record<string, unknown> = {},
   docs: Record<string, unknown>[] = documents,
 ): unknown[] {
-  const prepared = prepare(query, new Map(Object.entries(params)));
+  const prepared = prepareQuery(query, new Map(Object.entries(params)));
   return [...prepared.run(docs.map((doc) => ({ doc, text: JSON.stringify(doc) })))].map(
     (text) => JSON.parse(text) as unknown,
   );
@@ -256,7 +256,8 @@ describe('mistakes', () => {
   });
 });
 
-const of = (where: string): unknown => prepare(`SELECT * FROM c WHERE ${where}`, new Map([['@p', 'v']])).restrictions;
+const of = (where: string): unknown =>
+  prepareQuery(`SELECT * FROM c WHERE ${where}`, new Map([['@p', 'v']])).restrictions;
 
 describe('restrictions', () => {
   test('are found among the conditions that must all hold', () => {

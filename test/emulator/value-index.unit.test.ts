@@ -1,8 +1,8 @@
 // What an index counts and knows of single items is what it finds.
 import { expect, it } from 'vitest';
-import { Item, LogicalPartition, Version } from '../../src/emulator/cosmos/storage/logical-partition.ts';
+import { StoredItem, LogicalPartition, StoredVersion } from '../../src/emulator/cosmos/storage/logical-partition.ts';
 import { ValueIndex } from '../../src/emulator/cosmos/storage/value-index.ts';
-import type { Bound } from '../../src/emulator/sql/restrictions.ts';
+import type { QueryBound } from '../../src/emulator/sql/restrictions.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
 
@@ -12,10 +12,10 @@ const VALUES = [null, true, 1, 2, 3, 'a', 'b', 'c'];
 it(`counts and recognises the items that it finds, after any writes (seed ${SEED})`, () => {
   const random = new Random(SEED);
   const home = new LogicalPartition(['k'], '["k"]', '00');
-  const truth = new Map<Item, unknown>();
-  const versionOf = (item: Item, value: unknown): Version =>
-    new Version(item, JSON.stringify(value === undefined ? {} : { v: value }).slice(0, -1), 'e', 1, 0, undefined);
-  const items = Array.from({ length: 6_000 }, (_, n) => new Item(`${n}`, home, n));
+  const truth = new Map<StoredItem, unknown>();
+  const versionOf = (item: StoredItem, value: unknown): StoredVersion =>
+    new StoredVersion(item, JSON.stringify(value === undefined ? {} : { v: value }).slice(0, -1), 'e', 1, 0, undefined);
+  const items = Array.from({ length: 6_000 }, (_, n) => new StoredItem(`${n}`, home, n));
   for (const item of items) truth.set(item, random.chance(0.1) ? undefined : random.pick(VALUES));
   const index = new ValueIndex(
     ['v'],
@@ -27,7 +27,7 @@ it(`counts and recognises the items that it finds, after any writes (seed ${SEED
     truth.set(item, value);
     index.update(item, random.chance(0.5) && value === undefined ? undefined : versionOf(item, value).doc);
   }
-  const bounds: Bound[] = [
+  const bounds: QueryBound[] = [
     ...VALUES.map((value) => ({ path: ['v'], values: [value] })),
     { path: ['v'], values: ['a', 3, 3, 'none'] },
     { path: ['v'], low: 2 },

@@ -6,7 +6,7 @@ import pipeline from '../../examples/tables/pipeline.ts';
 import { entryId } from '../../src/pipeline/sink-id.ts';
 import type { TableEntry } from '../../src/pipeline/specs.ts';
 import { usePglite } from '../support/pglite-stage.ts';
-import { examplesOf, keyPathsOf, valueAt } from '../../src/model/model.ts';
+import { examplesOf, keyPathsOf, exampleValueAt } from '../../src/model/model.ts';
 import { migrateTables } from '../../src/procedures/sql/migrate.ts';
 import { loadPipeline } from '../../src/runtime/pipeline/load-pipeline.ts';
 import { layoutsOf, withTables } from '../../src/runtime/tables.ts';
@@ -22,7 +22,7 @@ it('every query of the dashboard has rows of one store', async () => {
   for (const spec of loaded.pipeline.effects) {
     if (spec.kind !== 'table') continue;
     const entries = examplesOf(loaded.model, spec.from).map((doc, at): TableEntry => {
-      const key = keyPathsOf(loaded.model, spec.from.container).map((path) => valueAt(doc, path));
+      const key = keyPathsOf(loaded.model, spec.from.container).map((path) => exampleValueAt(doc, path));
       const id = String(doc['id']);
       const version = `00000001-${String(at + 1).padStart(16, '0')}-1`;
       return {

@@ -8,7 +8,7 @@ import { loadSettings } from '../../src/base/settings.ts';
 import { splitPath } from '../../src/cosmos/paths.ts';
 import { withRetry } from '../../src/cosmos/retry.ts';
 import { workloadInput } from '../../src/host/dev/input.ts';
-import { load } from '../../src/host/dev/loader.ts';
+import { loadDocuments } from '../../src/host/dev/loader.ts';
 import { loadPipeline } from '../../src/runtime/pipeline/load-pipeline.ts';
 import { type OpenServices, openServices } from '../../src/runtime/services.ts';
 import { planModel } from '../../src/procedures/apply/apply.ts';
@@ -70,7 +70,7 @@ async function loadFlights(signal: AbortSignal): Promise<void> {
       }
     },
   };
-  const { loaded: count } = await load({ ...services.place, containers, input: some, directory, signal });
+  const { loaded: count } = await loadDocuments({ ...services.place, containers, input: some, directory, signal });
   expect(count).toBe(AIRPORTS + ARRIVALS);
 }
 

@@ -4,7 +4,7 @@ import { MARKS } from '../../src/engine/runners.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { RESTORING, type SourceContainer, toChange, toVersion } from '../../src/feed/reading/mapper.ts';
 import { turnsAfter } from '../../src/kinds/archive/entry.ts';
-import { type Standing, follow } from '../../src/kinds/archive/follow.ts';
+import { type Standing, followEntry } from '../../src/kinds/archive/follow.ts';
 import { LEAVING_TTL_S, asArchived, leavingFields } from '../../src/kinds/archive/leaving.ts';
 
 type Doc = Record<string, unknown>;
@@ -36,7 +36,7 @@ const archived = (lsn: number, shown: Standing['shown'] = {}): Standing => ({
 
 const mayExpire = ({ doc: of }: Change): boolean => Number(of?.['ttl'] ?? -1) > 0;
 const after = (known: Standing | undefined, ...changes: Change[]) => {
-  const { events, standing, ...rest } = follow(known, changes, mayExpire);
+  const { events, standing, ...rest } = followEntry(known, changes, mayExpire);
   return {
     lsns: [...events.keys()].map((change) => change.version.lsn),
     events: [...events.values()],

@@ -8,7 +8,7 @@ import { Meter } from '../../src/cosmos/budget/charge-meter.ts';
 import type { Doc } from '../../src/pipeline/specs.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import { redrive } from '../../src/engine/redrive-letter.ts';
+import { redriveLetter } from '../../src/engine/redrive-letter.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import type { Runner } from '../../src/kinds/runner.ts';
@@ -133,7 +133,7 @@ const exact =
       const signal = UNFENCED.signal;
       for (let left = letters, tries = 0; left.length > 0; tries++) {
         if (tries === 20) throw new Error(`${left.length} letters are left: ${JSON.stringify(left)}`);
-        await redrive(left, {
+        await redriveLetter(left, {
           engine,
           deadLetters,
           sources: new Map([['Orders', ORDERS]]),

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Doc, EmbedSpec, PublishSpec } from '../../src/pipeline/specs.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { fieldsDue, matchesOf } from '../../src/kinds/embed/fields.ts';
-import { messageOf } from '../../src/kinds/publish/event.ts';
+import { eventMessageOf } from '../../src/kinds/publish/event.ts';
 import { assertStorable, misfitsOf } from '../../src/kinds/sink-type.ts';
 import { type ObjectShape, seeObject } from '../../src/model/types/shape.ts';
 
@@ -111,13 +111,13 @@ test('a published event is held to it', () => {
     doc: { n: -1 },
   } as const;
   expect(
-    messageOf(
+    eventMessageOf(
       spec(({ n }) => ({ n })),
       change,
     )?.partitionKey,
   ).toBe('["p"]');
   expect(() =>
-    messageOf(
+    eventMessageOf(
       spec(({ n }) => ({ n: Math.sqrt(Number(n)) })),
       change,
     ),

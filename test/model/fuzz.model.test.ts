@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { UsageError } from '../../src/base/errors.ts';
 import { contractRules } from '../../src/contract/contract-rules.ts';
-import type { Documents } from '../../src/model/documents.ts';
+import type { ModelDocuments } from '../../src/model/documents.ts';
 import { parseDesign } from '../../src/model/reader/design.ts';
 import { parseRequirements } from '../../src/model/reader/requirements.ts';
 import { MODEL_RULES, checkDocuments } from '../../src/model/rules/index.ts';
@@ -88,7 +88,7 @@ test(`${COUNT} mangled documents are read or refused, and checked`, () => {
   const random = new Random(seed);
   for (let index = 0; index < COUNT; index++) {
     const [first, second] = [mangled(random), mangled(random)];
-    const documents: Documents = {
+    const documents: ModelDocuments = {
       requirements: read(() => parseRequirements(first, 'r.md')),
       design: read(() => parseDesign(second, 'd.md')),
     };

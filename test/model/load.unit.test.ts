@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { changesOf, elementsOf } from '../../src/model/load.ts';
+import { loadChangesOf, elementsOf } from '../../src/model/load.ts';
 import { words } from '../../src/model/relations.ts';
 import { factsOf } from '../../src/model/rules/index.ts';
 import type { Facts } from '../../src/model/rules/facts.ts';
@@ -74,7 +74,7 @@ const terms = (facts: Facts, container: string) => {
 describe('changes a second', () => {
   test('each element of a list is a change of the sink: by the requirements, else by the examples', () => {
     const stated = factsFor(DAYS);
-    expect(changesOf(stated, { container: 'Sales', type: 'day' }, 'peak')).toBe(10 * 2.5);
+    expect(loadChangesOf(stated, { container: 'Sales', type: 'day' }, 'peak')).toBe(10 * 2.5);
     const [row] = factsFor(DAYS, '').rows;
     expect(row && elementsOf(factsFor(DAYS, ''), row)).toBe(2);
   });
@@ -90,7 +90,7 @@ describe('changes a second', () => {
   test('a parent’s change is written into its children, at the average rate', () => {
     const facts = factsFor(NAMES);
     expect(terms(facts, 'Orders').get('projection names, customer changes × 7 copies')).toBe(7);
-    expect(changesOf(facts, { container: 'Orders', type: 'order' }, 'peak')).toBe(10 + 7);
+    expect(loadChangesOf(facts, { container: 'Orders', type: 'order' }, 'peak')).toBe(10 + 7);
   });
 
   test('an embed writes each new child once more, and reads its parent', () => {
@@ -125,7 +125,9 @@ describe('changes a second', () => {
   test('projections in a circle end', () => {
     const back =
       '| back | aggregate | Months (month) | Sales (day) | [day] | n = sum(n) | #3 | 5 s | subtract | backfill |';
-    expect(changesOf(factsFor(`${DAYS}\n${MONTHS}\n${back}`), { container: 'Sales', type: 'day' }, 'peak')).toBe(50);
+    expect(loadChangesOf(factsFor(`${DAYS}\n${MONTHS}\n${back}`), { container: 'Sales', type: 'day' }, 'peak')).toBe(
+      50,
+    );
   });
 });
 

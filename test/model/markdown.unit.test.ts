@@ -9,7 +9,7 @@ import { gfm } from 'micromark-extension-gfm';
 import { expect, test } from 'vitest';
 import { parseMarkdown } from '../../src/model/reader/text/markdown.ts';
 import { plainBlock } from '../../src/model/reader/text/plain-blocks.ts';
-import { linesOf } from '../../src/model/reader/text/plain-lines.ts';
+import { plainLinesOf } from '../../src/model/reader/text/plain-lines.ts';
 import { suiteSeed } from '../support/seed.ts';
 
 const byParser = (text: string): Nodes[] =>
@@ -71,7 +71,7 @@ test.each([...FILES, ...documents('test/model/corpus'), 'README.md', 'docs/model
 );
 
 test.each(FILES)('most of %s needs no parser', (file) => {
-  const lines = linesOf(readFileSync(file, 'utf8'));
+  const lines = plainLinesOf(readFileSync(file, 'utf8'));
   let [at, plain] = [0, 0];
   while (at < lines.length) {
     const next = plainBlock(lines, at)?.next;

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { plural, table } from '../../src/procedures/table.ts';
+import { plural, textTable } from '../../src/procedures/table.ts';
 
 it('aligns texts to the left and numbers to the right', () => {
   const rows = [
     ['a', 1, 'x'],
     ['long', 12_345.678, ''],
   ] as const;
-  expect(table(['name', 'n', 'note'], rows)).toBe('name          n  note\na             1  x\nlong  12,345.68');
+  expect(textTable(['name', 'n', 'note'], rows)).toBe('name          n  note\na             1  x\nlong  12,345.68');
 });
 
 it('counts', () => {

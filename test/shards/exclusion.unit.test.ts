@@ -13,10 +13,10 @@ import {
   uuid,
 } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { prepare } from '../../src/emulator/sql/prepare.ts';
+import { prepareQuery } from '../../src/emulator/sql/prepare.ts';
 import { type KeyTypeName, encodeKey, keyJson } from '../../src/shards/keys/key-type.ts';
 import type { MapFacts } from '../../src/shards/map/documents.ts';
-import { type Span, covers, joined, without } from '../../src/shards/keys/spans.ts';
+import { type KeySpan, covers, joined, withoutSpan } from '../../src/shards/keys/spans.ts';
 import { exclusionOf } from '../../src/shards/query/exclusion.ts';
 
 /** Runs of each property: there are many types. */
@@ -37,11 +37,11 @@ const VALUES: Readonly<Record<KeyTypeName, Arbitrary<unknown>>> = {
 };
 
 /** Which keys pass the condition, by the embedded server's SQL. */
-function passing(facts: MapFacts, strays: readonly Span[], codes: readonly string[]): boolean[] {
+function passing(facts: MapFacts, strays: readonly KeySpan[], codes: readonly string[]): boolean[] {
   const { conditions, parameters } = exclusionOf(facts, strays, 'c["k"]');
   const text = `SELECT VALUE c.n FROM c WHERE ${['true', ...conditions].join(' AND ')}`;
   const docs = codes.map((code, n) => ({ n, k: keyJson(facts.keyType, code) }));
-  const run = prepare(text, new Map(parameters.map(({ name, value }) => [name, value]))).run(
+  const run = prepareQuery(text, new Map(parameters.map(({ name, value }) => [name, value]))).run(
     docs.map((doc) => ({ doc, text: JSON.stringify(doc) })),
   );
   const found = new Set([...run].map(Number));
@@ -63,7 +63,7 @@ describe('the condition that leaves strays out holds for every key that is none'
         const [low, high] = [fromStart ? '' : sorted[0]!, toEnd ? undefined : sorted.at(-1)!];
         const strays = [{ low, ...(high !== undefined && { high }) }];
         const middle = { low: sorted[Math.floor(sorted.length / 2)]!, ...(high !== undefined && { high }) };
-        for (const spans of [strays, without(strays, [middle])])
+        for (const spans of [strays, withoutSpan(strays, [middle])])
           expect(passing({ kind: 'range', keyType, schema }, spans, keys)).toEqual(
             keys.map((code) => !spans.some((span) => covers(span, code))),
           );
@@ -92,7 +92,7 @@ describe('the condition that leaves strays out holds for every key that is none'
     const { conditions, parameters } = exclusionOf({ kind, keyType, schema }, [all], 'c["k"]');
     const other = keyType === 'int32' ? 'text' : 7;
     const docs = [{}, { k: null }, { k: [1] }, { k: true }, { k: other }];
-    const run = prepare(
+    const run = prepareQuery(
       `SELECT VALUE 1 FROM c WHERE ${conditions.join(' AND ')}`,
       new Map(parameters.map(({ name, value }) => [name, value])),
     ).run(docs.map((doc) => ({ doc, text: JSON.stringify(doc) })));
@@ -104,16 +104,16 @@ describe('spans of keys', () => {
   const SIZE = 8;
   const code = (n: number): string => n.toString(16);
   /** A set of small numbers, as the spans that have them. */
-  const spansOf = (numbers: ReadonlySet<number>): Span[] =>
+  const spansOf = (numbers: ReadonlySet<number>): KeySpan[] =>
     [...numbers].map((n) => ({ low: code(n), ...(n < SIZE - 1 && { high: code(n + 1) }) }));
-  const numbersOf = (spans: readonly Span[]): number[] =>
+  const numbersOf = (spans: readonly KeySpan[]): number[] =>
     Array.from({ length: SIZE }, (_, n) => n).filter((n) => spans.some((span) => covers(span, code(n))));
   const sets = uniqueArray(nat(SIZE - 1)).map((all) => new Set(all));
 
   it('are added and taken away as sets of keys are', () =>
     assert(
       property(sets, sets, sets, (one, more, less) => {
-        const result = without(joined(joined([], spansOf(one)), spansOf(more)), joined([], spansOf(less)));
+        const result = withoutSpan(joined(joined([], spansOf(one)), spansOf(more)), joined([], spansOf(less)));
         const all = new Set([...one, ...more]);
         const wanted = [...all].filter((n) => !less.has(n)).toSorted((a, b) => a - b);
         expect(numbersOf(result)).toEqual(wanted);
@@ -124,9 +124,9 @@ describe('spans of keys', () => {
     ));
 
   it('of single keys stay single', () => {
-    const single = (key: string): Span => ({ low: key, high: key });
+    const single = (key: string): KeySpan => ({ low: key, high: key });
     const both = joined([single('b')], [single('a'), single('b')]);
     expect(both).toEqual([single('a'), single('b')]);
-    expect(without(both, [single('a')])).toEqual([single('b')]);
+    expect(withoutSpan(both, [single('a')])).toEqual([single('b')]);
   });
 });

@@ -13,7 +13,7 @@ import {
   operationId,
 } from '../../src/shards/map/documents.ts';
 import { encodeKey } from '../../src/shards/keys/key-type.ts';
-import { type Span, covers } from '../../src/shards/keys/spans.ts';
+import { type KeySpan, covers } from '../../src/shards/keys/spans.ts';
 import { Random } from '../support/random.ts';
 import { type Call, KEYS, Oracle, type Piece, textOf, unlockedText } from './map-oracle.ts';
 import { type Administrator, MapWorld, type Mistake } from './map-world.ts';
@@ -254,7 +254,7 @@ export class History {
       this.#had.set(name, had);
       const mapped = [...(local?.entries.values() ?? [])].filter(isMapping);
       for (let key = 0; key < KEYS; key++) {
-        const isIn = (spans: readonly Span[]): boolean => spans.some((one) => covers(one, encodeKey('int32', key)));
+        const isIn = (spans: readonly KeySpan[]): boolean => spans.some((one) => covers(one, encodeKey('int32', key)));
         const [isMapped, isStray] = [isIn(mapped), strays !== 'unknown' && isIn(strays)];
         if (isMapped) had.add(key);
         // An attached shard may still have mappings that went elsewhere while it was detached.

@@ -15,7 +15,7 @@ import {
   mapPartition,
 } from '../../src/shards/map/documents.ts';
 import { shardsError } from '../../src/shards/errors.ts';
-import type { Drain } from '../../src/shards/map/draining.ts';
+import type { MapDrain } from '../../src/shards/map/draining.ts';
 import type { SetFences } from '../../src/shards/map/fences.ts';
 import { ShardMap } from '../../src/shards/map/shard-map.ts';
 import {
@@ -24,7 +24,7 @@ import {
   Sheet,
   type SheetStore,
   type Whole,
-  digestOf,
+  mapDigestOf,
 } from '../../src/shards/map/header-guarded-partition.ts';
 import type { Random } from '../support/random.ts';
 
@@ -200,7 +200,7 @@ export class MapWorld {
           const header = state.header as H;
           if (this.#mistake !== 'entries not compared with their header') return { header, etag: state.etag };
           shown = this.#read(sheet);
-          return { header: { ...header, digest: digestOf([...(shown?.entries.values() ?? [])]) }, etag: state.etag };
+          return { header: { ...header, digest: mapDigestOf([...(shown?.entries.values() ?? [])]) }, etag: state.etag };
         }),
       entries: () =>
         this.request(by, () => {
@@ -261,8 +261,9 @@ export class MapWorld {
       this.#mistake !== 'undo without raising the generation' || isMap || !this.#undoes(header.generation);
     const generation = isRaised ? header.generation : (now?.header.generation ?? 0);
     const wrong = this.#mistake !== undefined;
-    if (!wrong && digestOf([...entries.values()]) !== header.digest) throw new Error(`The digest of ${sheet} is wrong`);
-    const digest = digestOf([...entries.values()]);
+    if (!wrong && mapDigestOf([...entries.values()]) !== header.digest)
+      throw new Error(`The digest of ${sheet} is wrong`);
+    const digest = mapDigestOf([...entries.values()]);
     const etag = String((this.#etags += 1));
     this.#sheets.set(sheet, [...states, { header: { ...header, generation, digest }, etag, entries }]);
     this.watch();
@@ -280,7 +281,7 @@ export const sheetAt = ({ database }: ShardLocation, shard: string): string =>
 export interface AdministratorParts {
   readonly header: MapHeader;
   readonly clock?: Clock;
-  readonly drain?: Drain;
+  readonly drain?: MapDrain;
   readonly setFences?: SetFences;
 }
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type KeyTypeName, encodeKey } from '../../src/shards/keys/key-type.ts';
-import { type Span, overlaps } from '../../src/shards/keys/spans.ts';
+import { type KeySpan, spansOverlap } from '../../src/shards/keys/spans.ts';
 import { MappingCache } from '../../src/shards/routing/mapping-cache.ts';
 import { suiteSeed } from '../support/seed.ts';
 
@@ -28,7 +28,7 @@ function uuid(last: number): string {
   return `00000000-0000-4000-8000-${String(last).padStart(12, '0')}`;
 }
 
-const spans = (code: fc.Arbitrary<string>): fc.Arbitrary<Span> =>
+const spans = (code: fc.Arbitrary<string>): fc.Arbitrary<KeySpan> =>
   fc.oneof(
     code.map((one) => ({ low: one, high: one })),
     code.map((high) => ({ low: '', ...(high !== '' && { high }) })),
@@ -40,10 +40,10 @@ describe('a cache of mappings', () => {
   it.each(Object.entries(KEYS))('finds what a plain list finds, with keys of type %s', (_, code) => {
     fc.assert(
       fc.property(fc.array(fc.tuple(spans(code), fc.boolean()), { maxLength: 40 }), fc.array(code), (all, asked) => {
-        const cache = new MappingCache<Span>();
-        let plain: Span[] = [];
+        const cache = new MappingCache<KeySpan>();
+        let plain: KeySpan[] = [];
         for (const [span, isRemoved] of all) {
-          const left = plain.filter((one) => !overlaps(one, span));
+          const left = plain.filter((one) => !spansOverlap(one, span));
           expect(cache.put(span)).toBe(plain.length - left.length);
           plain = [...left, span];
           const [first] = plain;
@@ -54,11 +54,13 @@ describe('a cache of mappings', () => {
         }
         expect(cache.size).toBe(plain.length);
         for (const one of [...asked, ...all.flatMap(([{ low, high = '' }]) => [low, high])])
-          expect(cache.find(one)).toBe(plain.find((span) => overlaps(span, { low: one, high: one })));
-        const isLong = ({ low }: Span): boolean => low.length % 3 === 0;
+          expect(cache.find(one)).toBe(plain.find((span) => spansOverlap(span, { low: one, high: one })));
+        const isLong = ({ low }: KeySpan): boolean => low.length % 3 === 0;
         expect(cache.removeIf(isLong)).toBe(plain.filter(isLong).length);
         for (const one of asked)
-          expect(cache.find(one)).toBe(plain.find((span) => !isLong(span) && overlaps(span, { low: one, high: one })));
+          expect(cache.find(one)).toBe(
+            plain.find((span) => !isLong(span) && spansOverlap(span, { low: one, high: one })),
+          );
       }),
       RUNS,
     );
@@ -68,7 +70,7 @@ describe('a cache of mappings', () => {
     const change = fc.tuple(fc.constantFrom('put', 'remove', 'removeIf'), fc.integer({ min: 0, max: 9 }));
     fc.assert(
       fc.property(fc.array(change, { maxLength: 30 }), (changes) => {
-        const cache = new MappingCache<Span>();
+        const cache = new MappingCache<KeySpan>();
         const all = Array.from({ length: 10 }, (_, key) => encodeKey('int32', key));
         for (const [verb, key] of changes) {
           const low = all[key]!;
@@ -90,7 +92,7 @@ describe('a cache of mappings', () => {
   });
 
   it('remembers two forms a mapping at most, and no key that its caller may change', () => {
-    const cache = new MappingCache<Span>();
+    const cache = new MappingCache<KeySpan>();
     const mapping = { low: '00', high: '00' };
     cache.put(mapping);
     const key = new Uint8Array([0]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { planOf } from '../../src/shards/query/plan.ts';
+import { shardPlanOf } from '../../src/shards/query/plan.ts';
 
-const asked = (query: string): string => planOf({ query, parameters: [{ name: '@n', value: 3 }] }).text(['T']);
+const asked = (query: string): string => shardPlanOf({ query, parameters: [{ name: '@n', value: 3 }] }).text(['T']);
 const KEYS = '[{"v": c.a}, {"v": c["b"]}]';
 
 describe('what a shard is asked', () => {
@@ -71,7 +71,7 @@ describe('what can’t be merged is refused', () => {
 
   it('a parameter of a name that Millrace uses', () => {
     const query = { query: 'SELECT * FROM c', parameters: [{ name: '@millraceStrays', value: 1 }] };
-    expect(() => planOf(query)).toThrow('@millraceStrays');
+    expect(() => shardPlanOf(query)).toThrow('@millraceStrays');
   });
 
   it('but aggregates of subqueries are the document’s own', () => {

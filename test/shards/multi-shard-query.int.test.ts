@@ -4,7 +4,7 @@ import { openRouter } from '../../src/client.ts';
 import { type Shard, type ShardMap, ShardMapManager, type ShardMapManagerOptions } from '../../src/shards/index.ts';
 import { type MultiShardQuery, multiShardQuery } from '../../src/shards/query/multi-shard-query.ts';
 import type { RouterQueryOptions } from '../../src/shards/routing/values.ts';
-import type { MultiShardQueryOptions, ShardPage } from '../../src/shards/query/types.ts';
+import type { MultiShardQueryOptions, QueryShardPage } from '../../src/shards/query/types.ts';
 import { type Around, SCHEMA, ShardStage } from './shard-stage.ts';
 
 let stage: ShardStage;
@@ -56,8 +56,8 @@ function query<T = { id: string }>(sql: string, { of = map, container = 'Orders'
   return multiShardQuery<T>({ map: of, shards, container, sql, ...rest });
 }
 
-async function pagesOf<T>(pages: AsyncIterable<ShardPage<T>>): Promise<ShardPage<T>[]> {
-  const found: ShardPage<T>[] = [];
+async function pagesOf<T>(pages: AsyncIterable<QueryShardPage<T>>): Promise<QueryShardPage<T>[]> {
+  const found: QueryShardPage<T>[] = [];
   for await (const page of pages) found.push(page);
   return found;
 }

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { type Period, periodsOf } from '../../src/shards/map/schedule.ts';
+import { type MapPeriod, periodsOf } from '../../src/shards/map/schedule.ts';
 
 const DAY_MS = 86_400_000;
 
-const periods = (every: Period, now: string, ahead = 2) =>
+const periods = (every: MapPeriod, now: string, ahead = 2) =>
   periodsOf({ every, ahead, location: { database: 'o-{yyyy}-{mm}-{dd}' } }, new Date(now)).map(
     ({ from, to, location }) => [from.toISOString().slice(0, 10), to.toISOString().slice(0, 10), location.database],
   );
 
 describe('the periods of a schedule', () => {
-  it.each<[Period, string, string[]]>([
+  it.each<[MapPeriod, string, string[]]>([
     ['month', '2026-01-31T23:59:59.999Z', ['2026-01-01', '2026-02-01', '2026-03-01']],
     ['month', '2026-11-30T00:00:00Z', ['2026-11-01', '2026-12-01', '2027-01-01']],
     ['month', '2028-02-29T12:00:00Z', ['2028-02-01', '2028-03-01', '2028-04-01']],

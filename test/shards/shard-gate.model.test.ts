@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Mapping, Shard } from '../../src/shards/index.ts';
 import type { Closed } from '../../src/shards/gate/shard-gates.ts';
 import { encodeKey } from '../../src/shards/keys/key-type.ts';
-import { NO_KEYS, type Span, covers } from '../../src/shards/keys/spans.ts';
+import { NO_KEYS, type KeySpan, covers } from '../../src/shards/keys/spans.ts';
 import { isMapping, isShard } from '../../src/shards/map/documents.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
@@ -206,7 +206,7 @@ class History {
     }: {
       readonly other: Shard;
       readonly gates: Administered['gates'];
-      readonly keys: Span;
+      readonly keys: KeySpan;
       readonly work: string;
       readonly announced: Closed;
     },

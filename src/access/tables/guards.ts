@@ -7,7 +7,7 @@ import type { Session } from '../../postgres/database.ts';
 import { portions, valuesOf } from './statements.ts';
 
 /** An entry whose place is read as values of columns. */
-export interface Placed {
+export interface PlacedRow {
   readonly entry: TableEntry;
   /** Undefined: reference data, or a deletion that doesn't say whose document it was. */
   readonly tenant: unknown;
@@ -18,14 +18,14 @@ export interface Placed {
 }
 
 /** An entry that is to be written; `was`: the tenant that the document left, of tables whose documents may move. */
-export interface Advanced extends Placed {
+export interface Advanced extends PlacedRow {
   readonly was?: string | null;
 }
 
 export interface Guarded {
   readonly advanced: readonly Advanced[];
   /** Stored under the same lsn with another ETag, with that ETag. */
-  readonly undecided: ReadonlyMap<Placed, string>;
+  readonly undecided: ReadonlyMap<PlacedRow, string>;
 }
 
 const VERSION = ['epoch', 'lsn', 'turn'] as const;
@@ -37,7 +37,12 @@ const textOrNull = (value: unknown): string | null => (typeof value === 'string'
 const partsOf = (version: string): string[] => version.split('-').map((part) => String(BigInt(part)));
 
 /** Writes the guards of entries of one tenant, in the order of their ids, so that two transactions wait in one order. */
-export async function advance(session: Session, of: Content, entries: readonly Placed[], now: Date): Promise<Guarded> {
+export async function advance(
+  session: Session,
+  of: Content,
+  entries: readonly PlacedRow[],
+  now: Date,
+): Promise<Guarded> {
   const { tenant, movable } = of.layout;
   const guards = guardsName(of);
   const named = tenant ? ['tenant'] : [];
@@ -48,7 +53,7 @@ export async function advance(session: Session, of: Content, entries: readonly P
   const key = tenant && !movable ? 'tenant, id' : 'id';
   const sorted = entries.toSorted((a, b) => (a.entry.id < b.entry.id ? -1 : 1));
   const advanced: Advanced[] = [];
-  const undecided = new Map<Placed, string>();
+  const undecided = new Map<PlacedRow, string>();
   for (const some of portions(sorted, columns.length)) {
     const rows = some.map(({ entry, tenant: value }) => [
       ...(tenant ? [value ?? null] : []),
@@ -77,8 +82,12 @@ RETURNING id${movable ? ', was' : ''}`,
 }
 
 /** Of entries whose guards did not go forward, those that are stored under an equal version with another ETag. */
-async function sameVersion(session: Session, of: Content, behind: readonly Placed[]): Promise<Map<Placed, string>> {
-  const found = new Map<Placed, string>();
+async function sameVersion(
+  session: Session,
+  of: Content,
+  behind: readonly PlacedRow[],
+): Promise<Map<PlacedRow, string>> {
+  const found = new Map<PlacedRow, string>();
   const [first] = behind;
   if (!first) return found;
   const { tenant, movable } = of.layout;
@@ -103,7 +112,7 @@ async function sameVersion(session: Session, of: Content, behind: readonly Place
 export async function decide(
   session: Session,
   of: Content,
-  one: Placed,
+  one: PlacedRow,
   other: string,
   now: Date,
 ): Promise<Advanced | undefined> {

@@ -16,7 +16,7 @@ import { postgresError } from '../../postgres/errors.ts';
 import { failure, failureKind } from '../../postgres/failure.ts';
 import { sharedLock, writtenContents } from './contents.ts';
 import { tableFaults } from './faults.ts';
-import { type Advanced, type Placed, advance, decide, prune } from './guards.ts';
+import { type Advanced, type PlacedRow, advance, decide, prune } from './guards.ts';
 import { someRows, storedRows } from './read-rows.ts';
 import { replaceRows } from './replace.ts';
 import { TableContents } from './table-contents.ts';
@@ -57,7 +57,7 @@ export function tableSink(options: TableSinkOptions): TableStore {
 }
 
 /** The columns of an entry's place. A repair that removes a row gives the place that `rows` named. */
-function placedOf({ tenant, identity, movable }: TableLayout): (given: Entry) => Placed {
+function placedOf({ tenant, identity, movable }: TableLayout): (given: Entry) => PlacedRow {
   return (given) => {
     const entry = { etag: '', ...given } as TableEntry;
     const { key, id, tenant: stated } = entry.place;
@@ -82,7 +82,7 @@ function placedOf({ tenant, identity, movable }: TableLayout): (given: Entry) =>
  * A deletion finds rows by the key and the id alone, so the rows must name them.
  * @throws MillraceError `tables-place`
  */
-function assertOwnPlace({ identity, tenant }: TableLayout, { entry, identity: own, tenant: value }: Placed): void {
+function assertOwnPlace({ identity, tenant }: TableLayout, { entry, identity: own, tenant: value }: PlacedRow): void {
   if (entry.row === null) return;
   const { root } = entry.row as unknown as DocumentRows;
   const place = tenant ? [value, ...own] : own;
@@ -115,7 +115,7 @@ class TableWriter {
    */
   async write(given: readonly Entry[], signal: AbortSignal): Promise<void> {
     const { layout } = this.#options;
-    const tenantOf = ({ tenant }: Placed): string => (layout.movable ? '' : String(tenant));
+    const tenantOf = ({ tenant }: PlacedRow): string => (layout.movable ? '' : String(tenant));
     const refused = new Map<string, string>();
     const entries = given.flatMap((entry) => this.#placed(entry, refused));
     await mapSettled(Map.groupBy(entries, tenantOf).values(), (some) => this.#whole(some, refused, signal), {
@@ -125,7 +125,7 @@ class TableWriter {
   }
 
   /** None if the place can't be one of the tables, or the rows name another one. */
-  #placed(entry: Entry, refused: Map<string, string>): Placed[] {
+  #placed(entry: Entry, refused: Map<string, string>): PlacedRow[] {
     const { layout } = this.#options;
     try {
       const placed = placedOf(layout)(entry);
@@ -138,7 +138,7 @@ class TableWriter {
   }
 
   /** Where the server refuses the rows, or takes too long for them, each half is tried alone. */
-  async #whole(entries: readonly Placed[], refused: Map<string, string>, signal: AbortSignal): Promise<void> {
+  async #whole(entries: readonly PlacedRow[], refused: Map<string, string>, signal: AbortSignal): Promise<void> {
     const { layout } = this.#options;
     try {
       await this.#commit(entries, signal);
@@ -158,9 +158,9 @@ class TableWriter {
     }
   }
 
-  async #commit(entries: readonly Placed[], signal: AbortSignal): Promise<void> {
+  async #commit(entries: readonly PlacedRow[], signal: AbortSignal): Promise<void> {
     const tenant = entries[0]?.tenant;
-    const undecided: (readonly [Placed, string])[] = [];
+    const undecided: (readonly [PlacedRow, string])[] = [];
     await this.#transaction(signal, async (session, of, now) => {
       const guarded = await advance(session, of, entries, now);
       await replaceRows(session, of, guarded.advanced);

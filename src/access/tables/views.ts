@@ -1,5 +1,5 @@
 // The views that readers query. A switch keeps their grants and their owner.
-import { type View, viewHead } from '../../pipeline/tables/ddl.ts';
+import { type TableView, viewHead } from '../../pipeline/tables/ddl.ts';
 import { literal } from '../../pipeline/tables/literal.ts';
 import type { Session } from '../../postgres/database.ts';
 import { sinksError } from '../errors.ts';
@@ -9,7 +9,7 @@ import { sinksError } from '../errors.ts';
  * that others made on it would break, so they are named.
  * @throws MillraceError `tables-view-used`
  */
-export async function switchView(session: Session, view: View): Promise<void> {
+export async function switchView(session: Session, view: TableView): Promise<void> {
   const columns = await columnsOf(session, view.name);
   if (columns === undefined || columns.every(({ name }, at) => name === view.columns[at])) {
     if (await replaced(session, view)) return;
@@ -36,7 +36,7 @@ FROM pg_class c LEFT JOIN LATERAL aclexplode(c.relacl) a ON true WHERE c.oid = t
 }
 
 /** False: a column has another type, so the view has to be made again. */
-async function replaced(session: Session, view: View): Promise<boolean> {
+async function replaced(session: Session, view: TableView): Promise<boolean> {
   await session.query('SAVEPOINT replacing');
   try {
     await session.query(`CREATE OR REPLACE ${viewHead(view)} ${view.select}`);

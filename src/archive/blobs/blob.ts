@@ -33,7 +33,7 @@ export async function unlessDamaged<T>(faults: ArchiveFault[], work: () => Promi
 }
 
 /** The line of a document that leaves its container, with all its fields as they are stored. */
-export function lineOf({ container, key, id, type, version, at, doc }: Change): string {
+export function blobLineOf({ container, key, id, type, version, at, doc }: Change): string {
   const line: ArchivedDocument = {
     ...formatOf('line'),
     container,
@@ -77,14 +77,14 @@ export function recordOf(name: string, bytes: Uint8Array, documents: readonly { 
  * @throws ArchiveDamaged
  */
 export async function readBlob(store: Pick<BlobStore, 'read'>, name: string): Promise<ArchivedDocument[]> {
-  return unpack(name, await bytesOf(store, name));
+  return unpack(name, await blobBytesOf(store, name));
 }
 
 /**
  * The stored bytes of a blob that a manifest or an entry names.
  * @throws ArchiveDamaged there is none
  */
-export async function bytesOf(store: Pick<BlobStore, 'read'>, name: string): Promise<Uint8Array> {
+export async function blobBytesOf(store: Pick<BlobStore, 'read'>, name: string): Promise<Uint8Array> {
   const blob = await store.read(name);
   if (blob) return blob.bytes;
   throw new ArchiveDamaged({ code: 'blob-missing', what: `Blob ${name} is gone`, blob: name });

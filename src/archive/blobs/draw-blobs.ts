@@ -9,7 +9,7 @@ import { isBlob, isTenant, manifestBeside, placeOf } from './layout.ts';
 import { readManifest } from './manifests.ts';
 import type { ArchiveFault, BlobRecord } from '../types.ts';
 
-export interface Drawn {
+export interface DrawnBlobs {
   /** The drawn blobs, with their records in the manifests beside them. */
   readonly blobs: ReadonlyMap<string, BlobRecord | undefined>;
   /** How many blobs are stored. */
@@ -29,7 +29,7 @@ export async function drawBlobs(
     faults,
   }: { readonly most: number; readonly tenant?: string | undefined; readonly faults: ArchiveFault[] },
   { entries, access }: { readonly entries: Entries; readonly access: DocumentAccess },
-): Promise<Drawn> {
+): Promise<DrawnBlobs> {
   const counts = (name: string): boolean => tenant === undefined || isTenant(placeOf(name), tenant);
   const stored: string[] = [];
   for await (const name of store.list(prefix)) if (isBlob(name) && counts(name)) stored.push(name);

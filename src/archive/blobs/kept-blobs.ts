@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { bytesOf, documentOf, linesIn } from './blob.ts';
+import { blobBytesOf, documentOf, linesIn } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import type { ArchivedDocument } from '../types.ts';
 
@@ -18,7 +18,7 @@ export class KeptBlobs {
     this.#lines = new LRUCache({
       maxSize: kept,
       sizeCalculation: (lines) => lines.reduce((sum, { length }) => sum + length, 1),
-      fetchMethod: async (name) => linesIn(name, await bytesOf({ read }, name)),
+      fetchMethod: async (name) => linesIn(name, await blobBytesOf({ read }, name)),
     });
   }
 

@@ -11,7 +11,7 @@ import { archiveError } from '../errors.ts';
 import { eachArchived } from '../sweep/selection.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, CopyResult, ReadErased, Selection } from '../types.ts';
 
-export interface CopyOptions {
+export interface ColdCopyOptions {
   /** No source of the pipeline, with the partition key of the archived container. */
   readonly into: string;
   /** Writes over another version that stands there. */
@@ -35,7 +35,11 @@ const TAKEN = 8;
  * @throws ArchiveDamaged if a blob or manifest is missing or changed; with `skipDamaged` it continues with the others
  * @throws MillraceError `restore-refused`
  */
-export async function copyArchive(archive: Archive, selection: Selection, options: CopyOptions): Promise<CopyResult> {
+export async function copyArchive(
+  archive: Archive,
+  selection: Selection,
+  options: ColdCopyOptions,
+): Promise<CopyResult> {
   const access = archive.access(untilStopped(options.signal));
   const faults: ArchiveFault[] = [];
   const different: string[] = [];
@@ -61,7 +65,7 @@ export async function copyOne(
   archive: Archive,
   document: ArchivedDocument,
   access: DocumentAccess,
-  { into, replace, erased }: Pick<CopyOptions, 'into' | 'replace' | 'erased'>,
+  { into, replace, erased }: Pick<ColdCopyOptions, 'into' | 'replace' | 'erased'>,
 ): Promise<'copied' | 'replaced' | 'skipped' | 'differ' | 'erased'> {
   const { key, id } = document;
   const { _mr: _, ...body } = document.doc;

@@ -13,8 +13,10 @@ const UNDATED = 100;
  * Whether an index of the source finds what is due: the rule reads the field as it is stored. An `upcast` may take the
  * date from another field, so such a source is read by its feed.
  */
-export const isIndexed = ({ from }: Pick<ArchiveSpec, 'from'>, { types }: Pick<SourceContainer, 'types'>): boolean =>
-  types.get(from.type)?.upcast === undefined;
+export const isDateIndexed = (
+  { from }: Pick<ArchiveSpec, 'from'>,
+  { types }: Pick<SourceContainer, 'types'>,
+): boolean => types.get(from.type)?.upcast === undefined;
 
 /**
  * The documents that may be due: all that are, and few others. A date as text is compared by its first characters, with a

@@ -3,7 +3,7 @@ import { fullKey } from '../../cosmos/paths.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { parseDate } from '../../pipeline/date.ts';
 import type { ArchiveSpec } from '../../pipeline/specs.ts';
-import { type SourceContainer, tenantOf } from '../../feed/reading/mapper.ts';
+import { type SourceContainer, feedTenantOf } from '../../feed/reading/mapper.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { type Period, folderTenant, periodOf } from '../blobs/layout.ts';
 import type { Archive, ReadErased } from '../types.ts';
@@ -47,7 +47,7 @@ export function eligibilityOf(
     if (at > now) return { kind: 'undated', why: `${what} is in the future: ${JSON.stringify(value)}` };
     const keyed = fullKey(stored, source.keyPaths);
     if ('missing' in keyed) return { kind: 'refused', why: `${change.container}/${change.id} lacks ${keyed.missing}` };
-    const { tenant: own } = tenantOf(source, doc);
+    const { tenant: own } = feedTenantOf(source, doc);
     return { kind: 'leaves', period: periodOf(spec, doc, at), ...(own !== undefined && { tenant: own }) };
   } catch (error) {
     return { kind: 'refused', why: `${change.container}/${change.id}: ${messageOf(error)}` };
@@ -69,7 +69,7 @@ export function storedTenant(
   stored: Record<string, unknown>,
 ): string | undefined {
   try {
-    return tenantOf(source, source.types.get(type)?.upcast?.(stored) ?? stored).tenant;
+    return feedTenantOf(source, source.types.get(type)?.upcast?.(stored) ?? stored).tenant;
   } catch {
     return undefined;
   }

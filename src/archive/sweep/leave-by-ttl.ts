@@ -2,7 +2,7 @@ import { systemClock } from '../../base/clock.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type Change, compareVersions } from '../../feed/reading/change.ts';
 import { untilDone } from '../../kinds/conflict.ts';
-import { Entries, type Found, forEach } from '../../kinds/archive/entries.ts';
+import { Entries, type FoundEntry, forEach } from '../../kinds/archive/entries.ts';
 import { asArchived, type leavingFields } from '../../kinds/archive/leaving.ts';
 import type { DocumentAccess, PatchOperation, Write } from '../../access/document-access.ts';
 import { ArchiveDamaged, type Packing, pack, recordOf, unpack } from '../blobs/blob.ts';
@@ -16,7 +16,7 @@ import type { Archive, ArchiveFault, BlobRecord } from '../types.ts';
 import { archiveError } from '../errors.ts';
 
 /** A document that is about to leave its container, with its line. */
-export interface Leaving {
+export interface LeavingByTtl {
   readonly change: Change;
   readonly period: Period;
   readonly line: string;
@@ -25,7 +25,7 @@ export interface Leaving {
 }
 
 /** With its entry as it was read. */
-type Read = Leaving & Found;
+type Read = LeavingByTtl & FoundEntry;
 
 /** Counts of one chunk. */
 export interface LeaveCounts {
@@ -43,7 +43,11 @@ export interface LeaveCounts {
  * only then the removal, on the ETag of the archived version. Where the all-versions feed is read, the removal is one patch
  * (a mark, and a time to live): that feed would show a delete as a deletion of the application's.
  */
-export async function leave(archive: Archive, chunk: readonly Leaving[], access: DocumentAccess): Promise<LeaveCounts> {
+export async function leave(
+  archive: Archive,
+  chunk: readonly LeavingByTtl[],
+  access: DocumentAccess,
+): Promise<LeaveCounts> {
   const counts: LeaveCounts = { archived: 0, removed: 0, superseded: 0, bytes: 0, blocked: 0, faults: [] };
   const entries = new Entries(archive.stateContainer);
   const known = await entries.read(
@@ -51,7 +55,7 @@ export async function leave(archive: Archive, chunk: readonly Leaving[], access:
     access,
   );
   // An interrupted sweep has written their entries; only the removal is missing.
-  const recorded: Leaving[] = [];
+  const recorded: LeavingByTtl[] = [];
   const fresh: Read[] = [];
   for (const [index, one] of chunk.entries()) {
     const entry = known[index];
@@ -91,7 +95,7 @@ async function leaveTogether(
     counts.faults.push(error.fault);
     return;
   }
-  const gone: Leaving[] = [];
+  const gone: LeavingByTtl[] = [];
   await forEach([...ordered.entries()], async ([line, one]) => {
     const blob = { name: record.name, line };
     const entered = await entries.archive(first.period.projection, one.change, blob, access, one);
@@ -103,7 +107,7 @@ async function leaveTogether(
 }
 
 /** The order of the lines of a blob. */
-export const inOrder = <T extends Pick<Leaving, 'line'>>(leaving: readonly T[]): T[] =>
+export const inOrder = <T extends Pick<LeavingByTtl, 'line'>>(leaving: readonly T[]): T[] =>
   leaving.toSorted((a, b) => (a.line < b.line ? -1 : 1));
 
 /** Writes the blob and reads it back. A blob whose content doesn't fit its name (a broken upload) is written again. */
@@ -143,7 +147,7 @@ function isIntact(name: string, stored: StoredBlob | undefined): boolean {
 
 const removeAll = (
   archive: Archive,
-  leaving: readonly Leaving[],
+  leaving: readonly LeavingByTtl[],
   counts: LeaveCounts,
   access: DocumentAccess,
 ): Promise<void> =>
@@ -156,7 +160,7 @@ const removeAll = (
  * Deletes the document on the ETag of the archived version, or lets it expire. After a conflict, the read decides only what is counted: a
  * newer version stays in any case, and its change voids the entry.
  */
-async function remove({ change, expiring }: Leaving, access: DocumentAccess): Promise<boolean> {
+async function remove({ change, expiring }: LeavingByTtl, access: DocumentAccess): Promise<boolean> {
   const { container, key, id, version } = change;
   const write: Write = expiring
     ? { op: 'patch', id, operations: setAll(expiring), ifMatch: version.etag }

@@ -4,7 +4,7 @@ import { parseDate } from '../../pipeline/date.ts';
 import type { ArchiveSpec } from '../../pipeline/specs.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { ArchiveAgain } from '../../kinds/archive/live-half.ts';
-import { ArchiveDamaged, lineOf } from '../blobs/blob.ts';
+import { ArchiveDamaged, blobLineOf } from '../blobs/blob.ts';
 import type { BlobStore, HoldingStore } from '../blobs/blob-store.ts';
 import { type Holds, holdNew } from '../holds.ts';
 import { folderOf, periodOf } from '../blobs/layout.ts';
@@ -56,5 +56,5 @@ function unlessDamaged(error: unknown): void {
 function placedIn(spec: ArchiveSpec, change: Change) {
   const doc = change.leaving?.stored ?? {};
   const at = parseDate(doc[spec.dateField]) ?? change.at;
-  return { change, period: periodOf(spec, doc, at), line: lineOf({ ...change, doc }) };
+  return { change, period: periodOf(spec, doc, at), line: blobLineOf({ ...change, doc }) };
 }

@@ -153,7 +153,7 @@ const byBlob = (entries: readonly StoredEntry[]): Map<string, StoredEntry[]> =>
   Map.groupBy(entries, ({ blob }) => blob?.name ?? '');
 
 /** The document of an entry that says archived. @throws ArchiveDamaged */
-export const lineOf = async ({ store }: Archive, entry: StoredEntry): Promise<ArchivedDocument> =>
+export const selectionLineOf = async ({ store }: Archive, entry: StoredEntry): Promise<ArchivedDocument> =>
   lineIn(entry.blob ? await readBlob(store, entry.blob.name) : [], entry);
 
 /** The same, of the lines of its blob. @throws ArchiveDamaged */

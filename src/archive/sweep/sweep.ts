@@ -5,13 +5,13 @@ import type { Meter } from '../../cosmos/budget/charge-meter.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { type Change, feedLsnOf } from '../../feed/reading/change.ts';
 import { whileFresh } from '../../feed/tenure/fences.ts';
-import { lineOf } from '../blobs/blob.ts';
+import { blobLineOf } from '../blobs/blob.ts';
 import { leavingFields } from '../../kinds/archive/leaving.ts';
 import { FeedReader } from './feed-reader.ts';
-import { type Leaving, leave } from './leave-by-ttl.ts';
+import { type LeavingByTtl, leave } from './leave-by-ttl.ts';
 import type { Archive, ArchiveFault, Gate, SweepOptions, SweepResult } from '../types.ts';
 import { duePages } from './due-pages.ts';
-import { isIndexed } from './due-query.ts';
+import { isDateIndexed } from './due-query.ts';
 import { type Eligibility, eligibilityOf } from './eligibility.ts';
 
 /** A chunk is archived when it has this many documents or bytes, or when its first document was read this long ago. */
@@ -24,7 +24,11 @@ type Tally = { -readonly [K in keyof SweepResult]: SweepResult[K] } & {
   readonly stayed: string[];
   readonly faults: ArchiveFault[];
 };
-type Candidate = Leaving & { readonly range: FeedRange; readonly readAt: number; readonly tenant?: string | undefined };
+type Candidate = LeavingByTtl & {
+  readonly range: FeedRange;
+  readonly readAt: number;
+  readonly tenant?: string | undefined;
+};
 
 /**
  * Finds the documents that are due at `now` and archives them. May be stopped and run again at any time, and by several
@@ -79,7 +83,7 @@ export async function sweepArchive(archive: Archive, options: SweepOptions): Pro
     await systemClock.sleep(Math.max(0, Math.min(ms, left)), signal);
   };
   await options.sweeper?.look(signal);
-  const pages = isIndexed(spec, source)
+  const pages = isDateIndexed(spec, source)
     ? duePages(archive, { ...options, note, pace })
     : new FeedReader(archive.feed).toEnd(signal);
   for await (const page of pages) {
@@ -88,7 +92,7 @@ export async function sweepArchive(archive: Archive, options: SweepOptions): Pro
       const eligibility = eligibilityOf(spec, source, change, options);
       if (eligibility.kind === 'leaves') {
         tally.read += 1;
-        const line = lineOf(change);
+        const line = blobLineOf(change);
         const { version, at, doc = {} } = change;
         bytes += line.length;
         chunk.push({

@@ -10,7 +10,7 @@ import type { RetryOptions } from '../retry.ts';
 import { rewrite } from '../compare-and-swap.ts';
 
 /** What a process says of itself, and the part of the budget that it may spend. */
-export interface Member {
+export interface BudgetMember {
   readonly id: string;
   /** For people: host or operator, and process. */
   readonly name: string;
@@ -28,7 +28,7 @@ interface SharesDocument {
   readonly id: string;
   readonly pk: typeof PARTITION;
   readonly type: 'millrace.budget';
-  readonly members: readonly Member[];
+  readonly members: readonly BudgetMember[];
 }
 
 const PARTITION = 'budget';
@@ -61,7 +61,7 @@ export interface SharesOptions {
 }
 
 /** The members of a budget; none: no process spends. */
-export const readMembers = async (state: Container, database: string): Promise<readonly Member[]> =>
+export const readMembers = async (state: Container, database: string): Promise<readonly BudgetMember[]> =>
   (await readItem<SharesDocument>(state.item(database, PARTITION)))?.members ?? [];
 
 /**
@@ -167,7 +167,7 @@ export class Shares implements Share {
       (others) => {
         const free = 1 - others.reduce((sum, of) => sum + of.share, 0);
         const own = { id: this.#id, name: this.#options.name, ...needs };
-        const share = Math.max(0, Math.min(targetOf([...others, own], own), free));
+        const share = Math.max(0, Math.min(shareTargetOf([...others, own], own), free));
         // Lowered before the others can know of it (BUD-B1). A raise counts once the write is acknowledged.
         this.#share = Math.min(this.#share, share);
         this.#beat += 1;
@@ -183,7 +183,7 @@ export class Shares implements Share {
   }
 
   /** What it needs by what it did since the last beat. */
-  #needs(now: number): Pick<Member, 'live' | 'bulk'> {
+  #needs(now: number): Pick<BudgetMember, 'live' | 'bulk'> {
     const seconds = Math.max(1, (now - this.#since) / 1_000);
     const most = Math.max(0, ...this.#spent.values());
     const live = this.#waited ? 1 : Math.min(1, most / seconds / this.#options.ruPerSecond);
@@ -197,9 +197,9 @@ export class Shares implements Share {
 
   /** Replaces the own entry; undefined removes it. Members that are gone are removed with any write. Resolves with the own entry. */
   async #write(
-    next: (others: readonly Member[]) => Member | undefined,
+    next: (others: readonly BudgetMember[]) => BudgetMember | undefined,
     retry: Pick<RetryOptions, 'withinMs' | 'signal'>,
-  ): Promise<Member | undefined> {
+  ): Promise<BudgetMember | undefined> {
     const { state, database } = this.#options;
     const at = { id: database, pk: PARTITION } as const;
     const { after } = await rewrite(
@@ -218,7 +218,7 @@ export class Shares implements Share {
   }
 
   /** A member whose number has not changed for as long as a share lasts has none (BUD-B2): no clock but this one is asked. */
-  #alive(others: readonly Member[]): Member[] {
+  #alive(others: readonly BudgetMember[]): BudgetMember[] {
     const now = this.#clock.monotonic();
     for (const { id, beat } of others) if (this.#seen.get(id)?.beat !== beat) this.#seen.set(id, { beat, at: now });
     for (const id of this.#seen.keys()) if (!others.some((of) => of.id === id)) this.#seen.delete(id);
@@ -230,7 +230,10 @@ export class Shares implements Share {
  * The share that a member should have: live work first, each what it needs, in proportion if that is too much; what is
  * left goes to those with bulk work, and without bulk work to all.
  */
-export function targetOf(members: readonly Pick<Member, 'id' | 'live' | 'bulk'>[], { id }: Pick<Member, 'id'>): number {
+export function shareTargetOf(
+  members: readonly Pick<BudgetMember, 'id' | 'live' | 'bulk'>[],
+  { id }: Pick<BudgetMember, 'id'>,
+): number {
   const floor = Math.min(FLOOR, FLOORS / members.length);
   const whole = 1 - floor * members.length;
   const wanted = members.map(({ live }) => Math.min(1, live * HEADROOM));

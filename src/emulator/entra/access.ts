@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { kindOf } from '../cosmos/wire/kind.ts';
-import { header, parseJson, textOf, WireError } from '../cosmos/wire/wire.ts';
-import type { Call } from '../cosmos/wire/wire.ts';
+import { requestKindOf } from '../cosmos/wire/kind.ts';
+import { header, parseJson, bodyText, WireError } from '../cosmos/wire/wire.ts';
+import type { WireCall } from '../cosmos/wire/wire.ts';
 import { emulatorError } from '../errors.ts';
 
 // Role-based access to the data plane, with the service's two built-in roles. No role of the data plane may manage
@@ -11,16 +11,16 @@ import { emulatorError } from '../errors.ts';
 export const TENANT = 'a1e2c3d4-6d69-4c6c-9261-636500000001';
 
 /** The service's `Cosmos DB Built-in Data Reader` and `Cosmos DB Built-in Data Contributor`. */
-export type Role = 'reader' | 'contributor';
+export type EntraRole = 'reader' | 'contributor';
 
 export interface Assignment {
-  readonly role: Role;
+  readonly role: EntraRole;
   /** `database` or `database/container`; absent: the account. */
   readonly scope?: string;
 }
 
 /** The principals by name, and what each may do. A role alone is for the whole account. */
-export type Principals = Readonly<Record<string, Role | readonly Assignment[]>>;
+export type Principals = Readonly<Record<string, EntraRole | readonly Assignment[]>>;
 
 export interface Principal {
   readonly name: string;
@@ -78,7 +78,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
 };
 
 /** @throws WireError 403/5300 if no role can allow the call, 403/5301 if none of the principal's roles allows it */
-export function permit(principal: Principal, call: Call): void {
+export function permit(principal: Principal, call: WireCall): void {
   const { segments } = call;
   // Every principal with a role may read the account: the client does this first.
   if (segments.length === 0 && principal.assignments.length > 0) return;
@@ -103,11 +103,11 @@ function allows({ role: given, scope: within }: Assignment, action: string, scop
   return within === undefined || scope === within || scope.startsWith(`${within}/`);
 }
 
-function actionsOf(call: Call): string[] {
+function actionsOf(call: WireCall): string[] {
   const { method, segments, headers } = call;
-  const kind = kindOf(call);
+  const kind = requestKindOf(call);
   if (kind === 'batch') {
-    const operations = parseJson(textOf(call.body)) as { operationType?: unknown }[];
+    const operations = parseJson(bodyText(call.body)) as { operationType?: unknown }[];
     if (!Array.isArray(operations)) return [`${CONTAINERS}items/create`];
     return [...new Set(operations.map((each) => String(each?.operationType).toLowerCase()))].map(
       (type) => `${CONTAINERS}${ACTIONS[type] ?? 'items/create'}`,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { errors, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import { WireError } from '../cosmos/wire/wire.ts';
-import type { Call, Reply } from '../cosmos/wire/wire.ts';
+import type { WireCall, Reply } from '../cosmos/wire/wire.ts';
 import { blocked, TENANT } from './access.ts';
 import type { Principal, Principals } from './access.ts';
 
@@ -113,7 +113,7 @@ export class Issuer {
   }
 
   /** Entra ID's endpoints: the configuration, the keys, and tokens by client secret. */
-  async answer({ method, segments, body }: Call): Promise<Reply> {
+  async answer({ method, segments, body }: WireCall): Promise<Reply> {
     const [path = ''] = `${method} /${segments.slice(1).join('/')}`.split('?', 1);
     if (path === 'GET /v2.0/.well-known/openid-configuration') return json(200, this.#configuration());
     if (path === 'GET /discovery/v2.0/keys') {

@@ -2,10 +2,10 @@ import { type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import type { Connection, Container, EventContext, Receiver, Sender } from 'rhea';
 import rhea from 'rhea';
-import { Consumer, Readers } from './consumer.ts';
+import { Consumer, HubReaders } from './consumer.ts';
 import type { Namespace } from './namespace.ts';
 import type { NewEvent, PartitionLog } from './partition-log.ts';
-import { destination, eventsOf } from './producing.ts';
+import { destination, hubEventsOf } from './producing.ts';
 import { AmqpRefusal } from './refusal.ts';
 import { manage, putToken } from './requests.ts';
 import { type AccessKey, Claims } from './tokens.ts';
@@ -40,7 +40,7 @@ interface Peer {
 export class Broker {
   readonly #options: BrokerOptions;
   readonly #container: Container;
-  readonly #readers = new Readers();
+  readonly #readers = new HubReaders();
   readonly #peers = new WeakMap<Connection, Peer>();
   readonly #links = new Set<Receiver | Sender>();
   readonly #sockets = new Set<Socket>();
@@ -200,7 +200,7 @@ export class Broker {
     const { namespace, maxMessageBytes, random, store } = this.#options;
     const { failBefore = 0, failAfterEffect = 0 } = this.faults;
     if (random() < failBefore) return this.#break(receiver, connection);
-    const batch = eventsOf(context);
+    const batch = hubEventsOf(context);
     const bytes = batch.reduce((sum, event) => sum + event.message.length, 0);
     if (bytes > maxMessageBytes) {
       const why = `The received message (size:${bytes} bytes) exceeds the limit (${maxMessageBytes} bytes) currently allowed on the link.`;

@@ -4,7 +4,7 @@ import { isObject } from '../../base/json.ts';
 import type { PartitionLog, StoredEvent } from './partition-log.ts';
 import { PARTITION_KEY } from './producing.ts';
 import { AmqpRefusal } from './refusal.ts';
-import { startOf } from './selector.ts';
+import { hubStartOf } from './selector.ts';
 
 /** How many consumers without an owner level may read a partition in one consumer group at the same time. */
 const MOST_READERS = 5;
@@ -22,7 +22,7 @@ export class Consumer {
   constructor(sender: Sender, log: PartitionLog) {
     this.#sender = sender;
     this.#log = log;
-    this.#next = startOf(log, filterOf(sender));
+    this.#next = hubStartOf(log, filterOf(sender));
     const epoch: unknown = (sender.properties as Record<string, unknown> | undefined)?.['com.microsoft:epoch'];
     this.epoch = epoch === undefined || epoch === null ? undefined : Number(epoch);
     const pump = (): void => this.#pump();
@@ -53,7 +53,7 @@ export class Consumer {
 }
 
 /** The consumers by consumer group and partition: one owner, or several without an owner level. */
-export class Readers {
+export class HubReaders {
   readonly #readers = new Map<string, Set<Consumer>>();
 
   /**

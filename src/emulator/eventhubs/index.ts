@@ -6,7 +6,7 @@ import { Broker, type EventHubFaults } from './broker.ts';
 import { Journal } from './journal.ts';
 import { type HubOptions, Namespace } from './namespace.ts';
 import type { StoredEvent } from './partition-log.ts';
-import { keyOf } from './producing.ts';
+import { hubKeyOf } from './producing.ts';
 import type { AccessKey } from './tokens.ts';
 import { emulatorError } from '../errors.ts';
 
@@ -117,7 +117,7 @@ function published(
   { sequence, enqueuedAt, partitionKey: routedBy, message: encoded }: StoredEvent,
 ): PublishedEvent {
   const message = rhea.message.decode(encoded);
-  const partitionKey = keyOf(message) ?? routedBy;
+  const partitionKey = hubKeyOf(message) ?? routedBy;
   const body: unknown = message['body'];
   const content: unknown = isObject(body) ? body['content'] : body;
   const properties: unknown = message['application_properties'];

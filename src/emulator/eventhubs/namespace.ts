@@ -19,7 +19,7 @@ export interface Hub {
 }
 
 /** The entity of a link's address: `hub`, `hub/Partitions/0`, `hub/ConsumerGroups/$Default/Partitions/0`. */
-export interface Entity {
+export interface HubEntity {
   readonly hub: Hub;
   readonly consumerGroup?: string;
   readonly partition?: PartitionLog;
@@ -49,7 +49,7 @@ export class Namespace {
   }
 
   /** @throws AmqpRefusal if the hub, the consumer group or the partition doesn't exist */
-  entity(address: string): Entity {
+  entity(address: string): HubEntity {
     const [name = '', ...rest] = address.split('/');
     const hub = this.hub(name);
     const parts = new Map<string, string>();

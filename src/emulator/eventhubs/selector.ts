@@ -8,7 +8,7 @@ const FORM = /^amqp\.annotation\.x-opt-(offset|sequence-number|enqueued-time) (>
  * Index of the first event that passes a consumer's filter; `log.events.length` if no stored event does. Without a filter
  * it is the first event.
  */
-export function startOf(log: PartitionLog, filter: string | undefined): number {
+export function hubStartOf(log: PartitionLog, filter: string | undefined): number {
   if (filter === undefined) return 0;
   const [, field, comparison, value = ''] = FORM.exec(filter) ?? [];
   if (field === undefined)

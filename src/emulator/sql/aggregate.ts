@@ -1,5 +1,5 @@
 import { canonical } from '../../base/json.ts';
-import { partsOf } from './ast.ts';
+import { queryPartsOf } from './ast.ts';
 import type { Expr } from './ast.ts';
 import { compareAny, rank } from './values.ts';
 
@@ -20,7 +20,9 @@ export const isAggregate = (name: string): boolean => AGGREGATES.has(name);
 
 /** Whether an expression contains an aggregate. Aggregates in subqueries don't count. */
 export const holdsAggregate = (expr: Expr): boolean =>
-  expr.kind === 'call' ? isAggregate(expr.name) || expr.args.some(holdsAggregate) : partsOf(expr).some(holdsAggregate);
+  expr.kind === 'call'
+    ? isAggregate(expr.name) || expr.args.some(holdsAggregate)
+    : queryPartsOf(expr).some(holdsAggregate);
 
 /**
  * One aggregate of one group. Undefined values are left out; SUM and AVG of anything but numbers are undefined, MIN and

@@ -13,28 +13,28 @@ export type Expr =
   | { readonly kind: 'call'; readonly name: string; readonly args: readonly Expr[]; readonly at: number }
   | { readonly kind: 'array'; readonly items: readonly Expr[] }
   | { readonly kind: 'object'; readonly members: readonly (readonly [string, Expr])[] }
-  | { readonly kind: 'query'; readonly use: 'exists' | 'array' | 'scalar'; readonly query: Query };
+  | { readonly kind: 'query'; readonly use: 'exists' | 'array' | 'scalar'; readonly query: SelectQuery };
 
 export interface Source {
   /** The name of the source's rows; empty if the source has none. */
   readonly alias: string;
-  readonly of: Expr | Query;
+  readonly of: Expr | SelectQuery;
   /** `x IN path`: one row per element of the array. */
   readonly each: boolean;
 }
 
-export interface Column {
+export interface SelectColumn {
   readonly expr: Expr;
   readonly alias?: string;
 }
 
-export interface Query {
+export interface SelectQuery {
   readonly kind: 'select';
   readonly distinct: boolean;
   readonly top?: Expr;
   /** `SELECT VALUE`. */
   readonly bare: boolean;
-  readonly columns: '*' | readonly Column[];
+  readonly columns: '*' | readonly SelectColumn[];
   readonly from: readonly Source[];
   readonly where?: Expr;
   readonly groupBy?: readonly Expr[];
@@ -44,7 +44,7 @@ export interface Query {
 }
 
 /** The parts of an expression; none for a subquery, which has its own scope. */
-export function partsOf(expr: Expr): readonly Expr[] {
+export function queryPartsOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'member':
       return [expr.of, expr.key];

@@ -1,6 +1,6 @@
 import { isAggregate } from './aggregate.ts';
 import type { Aggregate } from './aggregate.ts';
-import type { Column, Expr, Query } from './ast.ts';
+import type { SelectColumn, Expr, SelectQuery } from './ast.ts';
 import { FUNCTIONS } from './functions.ts';
 import { isLike, likePattern } from './like.ts';
 import type { LikePattern } from './like.ts';
@@ -272,7 +272,7 @@ function arity(name: string, at: number): never {
   throw new SqlError('SC2006', `The ${name} function has a wrong number of arguments.`, at, at + name.length);
 }
 
-function subquery(use: 'exists' | 'array' | 'scalar', query: Query, scope: Scope): Eval {
+function subquery(use: 'exists' | 'array' | 'scalar', query: SelectQuery, scope: Scope): Eval {
   const rows = scope.select(query, inner(scope));
   const { meter } = scope.tools;
   return (row) => {
@@ -293,7 +293,7 @@ function subquery(use: 'exists' | 'array' | 'scalar', query: Query, scope: Scope
 }
 
 /** The result of a query for one row. Columns without a name are `$1`, `$2` … in order. */
-export function projection(query: Query, scope: Scope): Eval {
+export function projection(query: SelectQuery, scope: Scope): Eval {
   if (query.columns === '*') {
     const only = [...scope.slots.values()].at(-1);
     if (query.from.length !== 1 || only === undefined) {
@@ -303,7 +303,7 @@ export function projection(query: Query, scope: Scope): Eval {
   }
   if (query.bare) return compile(query.columns[0]!.expr, scope);
   let unnamed = 0;
-  const nameOf = ({ expr, alias }: Column): string => {
+  const nameOf = ({ expr, alias }: SelectColumn): string => {
     const name = alias ?? lastName(expr);
     return name === '' ? `$${++unnamed}` : name;
   };

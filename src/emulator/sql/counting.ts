@@ -1,4 +1,4 @@
-import { type Expr, type Query, partsOf } from './ast.ts';
+import { type Expr, type SelectQuery, queryPartsOf } from './ast.ts';
 import { compile, projection } from './compile.ts';
 import type { Readable, Scope } from './scope.ts';
 
@@ -14,7 +14,7 @@ export interface Counting {
 const PLAIN = /^(IS_[A-Z_]+|STARTSWITH|ARRAY_CONTAINS)$/;
 
 /** Undefined: the query does more than count the documents of one source. */
-export function countingOf(query: Query, scope: Scope): Counting | undefined {
+export function countingOf(query: SelectQuery, scope: Scope): Counting | undefined {
   const { columns, from, where, distinct, top, groupBy, orderBy, offset, limit } = query;
   const [source, ...more] = from;
   if (columns === '*' || !source || more.length > 0 || source.each || source.of.kind !== 'name') return undefined;
@@ -48,7 +48,7 @@ function countsOf(expr: Expr): number | undefined {
     return expr.name === 'COUNT' && only?.kind === 'constant' && only.value !== undefined ? 1 : undefined;
   }
   if (expr.kind !== 'array' && expr.kind !== 'object') return undefined;
-  return partsOf(expr).reduce<number | undefined>((sum, part) => {
+  return queryPartsOf(expr).reduce<number | undefined>((sum, part) => {
     const count = countsOf(part);
     return sum === undefined || count === undefined ? undefined : sum + count;
   }, 0);
@@ -58,4 +58,4 @@ const isPlain = (expr: Expr): boolean =>
   expr.kind !== 'query' &&
   expr.kind !== 'like' &&
   !(expr.kind === 'call' && !PLAIN.test(expr.name)) &&
-  partsOf(expr).every(isPlain);
+  queryPartsOf(expr).every(isPlain);

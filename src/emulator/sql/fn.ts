@@ -1,9 +1,9 @@
-import type { Meter } from './meter.ts';
+import type { QueryMeter } from './meter.ts';
 import type { Patterns } from './regex.ts';
 
 /** Shared by the functions of one query. */
 export interface Tools {
-  readonly meter: Meter;
+  readonly meter: QueryMeter;
   readonly patterns: Patterns;
   /** The server's time, in milliseconds since 1970. */
   readonly now: () => number;
@@ -29,4 +29,4 @@ export const fn = (least: number, most: number, call: Call): Fn => ({ least, mos
 
 export const isNumber = (value: unknown): value is number => typeof value === 'number';
 export const isString = (value: unknown): value is string => typeof value === 'string';
-export const isWhole = (value: unknown): value is number => Number.isInteger(value);
+export const isWholeNumber = (value: unknown): value is number => Number.isInteger(value);

@@ -1,9 +1,9 @@
 import { canonical } from '../../base/json.ts';
 import { DATE_FUNCTIONS } from './date-functions.ts';
-import { fn, isNumber, isString, isWhole } from './fn.ts';
+import { fn, isNumber, isString, isWholeNumber } from './fn.ts';
 import type { Fn, Tools } from './fn.ts';
 import { TEXT_FUNCTIONS } from './text-functions.ts';
-import { define, rank, same } from './values.ts';
+import { define, rank, sameValue } from './values.ts';
 
 const anyOf = (of: Fn): Fn => ({ ...of, takesUndefined: true });
 const type = (test: (value: unknown) => boolean): Fn => anyOf(fn(1, 1, ([value]) => test(value)));
@@ -24,19 +24,20 @@ const integers = (of: (a: number, b: number) => number): Fn =>
 function arrayContains([list, wanted, partial = false]: readonly unknown[], { meter }: Tools): boolean | undefined {
   if (!Array.isArray(list) || wanted === undefined || typeof partial !== 'boolean') return undefined;
   if (rank(wanted) > 4) meter.work(meter.sizeOf(list) + list.length * meter.sizeOf(wanted));
-  if (!partial || rank(wanted) !== 6) return list.some((item) => same(item, wanted));
+  if (!partial || rank(wanted) !== 6) return list.some((item) => sameValue(item, wanted));
   const members = Object.entries(wanted as Record<string, unknown>);
   return list.some(
     (item: unknown) =>
       rank(item) === 6 &&
       members.every(
-        ([name, value]) => Object.hasOwn(item as object, name) && same((item as Record<string, unknown>)[name], value),
+        ([name, value]) =>
+          Object.hasOwn(item as object, name) && sameValue((item as Record<string, unknown>)[name], value),
       ),
   );
 }
 
 function slice(list: unknown, start: unknown, length: unknown = Number.MAX_SAFE_INTEGER): unknown {
-  if (!Array.isArray(list) || !isWhole(start) || !isWhole(length)) return undefined;
+  if (!Array.isArray(list) || !isWholeNumber(start) || !isWholeNumber(length)) return undefined;
   const from = start < 0 ? Math.max(0, list.length + start) : start;
   return list.slice(from, Math.max(from, from + length));
 }

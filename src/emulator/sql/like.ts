@@ -1,4 +1,4 @@
-import type { Meter } from './meter.ts';
+import type { QueryMeter } from './meter.ts';
 import { occurrences } from './occurrences.ts';
 
 /** Matches one character of a text: a given one, any, or those of a set. */
@@ -55,7 +55,7 @@ function setOf(inside: string): CharacterSet {
  * piece is matched at its first place, because a later place would leave less text for the following pieces. So nothing
  * is tried twice.
  */
-export function isLike(text: string, pattern: LikePattern, meter: Meter): boolean {
+export function isLike(text: string, pattern: LikePattern, meter: QueryMeter): boolean {
   const first = pattern[0]!;
   if (!standsAt(text, first, 0, meter)) return false;
   if (pattern.length === 1) return text.length === first.length;
@@ -69,7 +69,7 @@ export function isLike(text: string, pattern: LikePattern, meter: Meter): boolea
   return text.length - last.length >= at && standsAt(text, last, text.length - last.length, meter);
 }
 
-function find(text: string, piece: Piece, from: number, meter: Meter): number {
+function find(text: string, piece: Piece, from: number, meter: QueryMeter): number {
   if (piece.length === 0) return from;
   if (typeof piece === 'string') {
     const found = occurrences(text, piece, from).next();
@@ -81,7 +81,7 @@ function find(text: string, piece: Piece, from: number, meter: Meter): number {
   return -1;
 }
 
-function standsAt(text: string, piece: Piece, at: number, meter: Meter): boolean {
+function standsAt(text: string, piece: Piece, at: number, meter: QueryMeter): boolean {
   meter.work(PLACE_STEPS);
   if (typeof piece === 'string') return text.startsWith(piece, at);
   if (at + piece.length > text.length) return false;

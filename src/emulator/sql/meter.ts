@@ -30,7 +30,7 @@ export const KEY_BYTES = 100;
  * Counts the work and memory of one query, and ends it with a SqlError before it uses too much (docs/emulator.md, "What a
  * query may take"). It counts work and not time, so that a query is refused on every machine or on none.
  */
-export class Meter {
+export class QueryMeter {
   #steps = 0;
   #made = 0;
   #kept = 0;

@@ -1,7 +1,7 @@
 import { holdsAggregate } from './aggregate.ts';
-import type { Column, Expr, Query, Source } from './ast.ts';
+import type { SelectColumn, Expr, SelectQuery, Source } from './ast.ts';
 import { SqlError, tokenize } from './tokens.ts';
-import type { Token } from './tokens.ts';
+import type { QueryToken } from './tokens.ts';
 
 const RESERVED = new Set(
   'SELECT FROM WHERE AND OR NOT IN JOIN ORDER GROUP BY TOP VALUE AS DISTINCT BETWEEN LIKE ESCAPE EXISTS ARRAY OFFSET LIMIT ASC DESC'.split(
@@ -21,26 +21,26 @@ const COMPARISONS = ['=', '!=', '<>', '<', '<=', '>', '>='];
 const MAX_DEPTH = 200;
 
 /** Parses one query; throws SqlError with the place of the error. */
-export function parseQuery(text: string): Query {
+export function parseQuery(text: string): SelectQuery {
   return new Parser(tokenize(text)).whole();
 }
 
 class Parser {
-  readonly #tokens: readonly Token[];
+  readonly #tokens: readonly QueryToken[];
   #at = 0;
   #depth = 0;
 
-  constructor(tokens: readonly Token[]) {
+  constructor(tokens: readonly QueryToken[]) {
     this.#tokens = tokens;
   }
 
-  whole(): Query {
+  whole(): SelectQuery {
     const query = this.#query();
     if (this.#now.kind !== 'end') this.#fail();
     return query;
   }
 
-  get #now(): Token {
+  get #now(): QueryToken {
     return this.#tokens[this.#at]!;
   }
 
@@ -71,7 +71,7 @@ class Parser {
     return token.text;
   }
 
-  #query(): Query {
+  #query(): SelectQuery {
     this.#need('SELECT');
     const distinct = this.#eat('DISTINCT');
     const top = this.#eat('TOP') ? this.#primary() : undefined;
@@ -132,8 +132,8 @@ class Parser {
     return items;
   }
 
-  #columns(single: boolean): Column[] {
-    const one = (): Column => {
+  #columns(single: boolean): SelectColumn[] {
+    const one = (): SelectColumn => {
       const expr = this.#expr();
       const named = this.#eat('AS') || (this.#now.kind === 'name' && !RESERVED.has(this.#now.word));
       return named ? { expr, alias: this.#name() } : { expr };
@@ -155,7 +155,7 @@ class Parser {
     return { alias: 'kind' in of && of.kind !== 'select' ? lastName(of) : '', of, each: false };
   }
 
-  #collection(): Expr | Query {
+  #collection(): Expr | SelectQuery {
     const expr = this.#postfix();
     return expr.kind === 'query' && expr.use === 'scalar' ? expr.query : expr;
   }

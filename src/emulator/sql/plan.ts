@@ -1,4 +1,4 @@
-import type { Column, Expr, Query } from './ast.ts';
+import type { SelectColumn, Expr, SelectQuery } from './ast.ts';
 import { lastName, parseQuery } from './parse.ts';
 import { print, printQuery } from './print.ts';
 import { SqlError } from './tokens.ts';
@@ -36,7 +36,7 @@ const AGGREGATES: Readonly<Record<string, string>> = {
 };
 
 /** Plans a query: one query for each partition, and how the client combines their results. Throws SqlError. */
-export function planOf(text: string, params: ReadonlyMap<string, unknown>): QueryInfo {
+export function scanPlanOf(text: string, params: ReadonlyMap<string, unknown>): QueryInfo {
   const query = parseQuery(text);
   const number = (expr: Expr | undefined): number | null => {
     const value = expr?.kind === 'param' ? params.get(expr.name) : expr?.kind === 'constant' ? expr.value : undefined;
@@ -74,7 +74,7 @@ export function planOf(text: string, params: ReadonlyMap<string, unknown>): Quer
   const { top: _top, offset: _offset, limit: _limit, ...rest } = query;
   if (!query.orderBy) return { ...info, rewrittenQuery: printQuery({ ...rest, ...bounds }) };
   const items = query.orderBy.map(({ expr }) => object([['item', expr]]));
-  const rewritten: Query = {
+  const rewritten: SelectQuery = {
     ...rest,
     ...bounds,
     distinct: false,
@@ -93,11 +93,11 @@ const constant = (value: number): Expr => ({ kind: 'constant', value });
 const object = (members: readonly (readonly [string, Expr])[]): Expr => ({ kind: 'object', members });
 const HOLE: Expr = { kind: 'name', name: FILTER, at: 0 };
 
-const columnsOf = ({ columns }: Query): readonly Column[] => (columns === '*' ? [] : columns);
+const columnsOf = ({ columns }: SelectQuery): readonly SelectColumn[] => (columns === '*' ? [] : columns);
 
 const aggregateOf = (expr: Expr): string | undefined => (expr.kind === 'call' ? AGGREGATES[expr.name] : undefined);
 
-function distinctType(query: Query): QueryInfo['distinctType'] {
+function distinctType(query: SelectQuery): QueryInfo['distinctType'] {
   if (!query.distinct) return 'None';
   const [only] = columnsOf(query);
   const [key, ...more] = query.orderBy ?? [];
@@ -107,14 +107,14 @@ function distinctType(query: Query): QueryInfo['distinctType'] {
 }
 
 /** A property of the document of the first source. */
-function member({ from }: Query, name: string): Expr {
+function member({ from }: SelectQuery, name: string): Expr {
   const [source] = from;
   if (!source || source.alias === '') return { kind: 'constant', value: undefined };
   const of: Expr = { kind: 'name', name: source.alias, at: 0 };
   return { kind: 'member', of, key: { kind: 'constant', value: name } };
 }
 
-function named(columns: readonly Column[]): (readonly [string, Expr])[] {
+function named(columns: readonly SelectColumn[]): (readonly [string, Expr])[] {
   let unnamed = 0;
   return columns.map(({ expr, alias }) => {
     const name = alias ?? lastName(expr);
@@ -123,7 +123,7 @@ function named(columns: readonly Column[]): (readonly [string, Expr])[] {
 }
 
 /** The result for a row, as one expression. */
-function payload(query: Query): Expr {
+function payload(query: SelectQuery): Expr {
   const columns = columnsOf(query);
   if (query.bare) return columns[0]!.expr;
   if (columns.length > 0) return object(named(columns));
@@ -144,7 +144,7 @@ function partial(expr: Expr): Expr {
   return object([['item', expr]]);
 }
 
-function groupedParts(query: Query): Partial<QueryInfo> {
+function groupedParts(query: SelectQuery): Partial<QueryInfo> {
   const columns = columnsOf(query);
   if (columns.length === 0 || query.orderBy) {
     throw new SqlError(
@@ -155,7 +155,7 @@ function groupedParts(query: Query): Partial<QueryInfo> {
     );
   }
   const { top: _top, offset: _offset, limit: _limit, ...rest } = query;
-  const key: Column[] = query.groupBy
+  const key: SelectColumn[] = query.groupBy
     ? [
         {
           expr: { kind: 'array', items: query.groupBy.map((expr) => object([['item', expr]])) },
@@ -164,10 +164,10 @@ function groupedParts(query: Query): Partial<QueryInfo> {
       ]
     : [];
   if (query.bare) {
-    const [{ expr }] = columns as [Column];
+    const [{ expr }] = columns as [SelectColumn];
     const type = aggregateOf(expr);
     const value: Expr = type === undefined ? expr : { kind: 'array', items: [partial(expr)] };
-    const rewritten: Query = query.groupBy
+    const rewritten: SelectQuery = query.groupBy
       ? { ...rest, bare: false, columns: [...key, { expr: value, alias: 'payload' }] }
       : { ...rest, columns: [{ expr: value }] };
     return { aggregates: type === undefined ? [] : [type], rewrittenQuery: printQuery(rewritten) };

@@ -1,12 +1,12 @@
 import { holdsAggregate } from './aggregate.ts';
-import type { Expr, Query } from './ast.ts';
+import type { Expr, SelectQuery } from './ast.ts';
 import { type Counting, countingOf } from './counting.ts';
-import { Meter, ROW_STEPS } from './meter.ts';
+import { QueryMeter, ROW_STEPS } from './meter.ts';
 import { parseQuery } from './parse.ts';
 import { Patterns } from './regex.ts';
 import { pathOf, restrictionsOf } from './restrictions.ts';
 import type { Restriction } from './restrictions.ts';
-import type { Readable, Row, Scope } from './scope.ts';
+import type { Readable, QueryRow, Scope } from './scope.ts';
 import { select } from './select.ts';
 import { SqlError } from './tokens.ts';
 import type { Walk } from './walk.ts';
@@ -34,9 +34,9 @@ const MAX_CACHED = 500;
 const MAX_CACHED_LENGTH = 2000;
 /** "Azure Cosmos DB service quotas". */
 const MAX_LENGTH = 512 * 1024;
-const cache = new Map<string, Query>();
+const cache = new Map<string, SelectQuery>();
 
-function parsed(text: string): Query {
+function parsed(text: string): SelectQuery {
   if (text.length > MAX_LENGTH) {
     throw new SqlError('SC2023', 'The query is longer than 512 KB.', MAX_LENGTH, text.length);
   }
@@ -54,15 +54,19 @@ function parsed(text: string): Query {
  * Parses and compiles; throws SqlError.
  * @param now the server's time, in milliseconds since 1970
  */
-export function prepare(text: string, params: ReadonlyMap<string, unknown>, now: () => number = Date.now): Prepared {
+export function prepareQuery(
+  text: string,
+  params: ReadonlyMap<string, unknown>,
+  now: () => number = Date.now,
+): Prepared {
   const query = parsed(text);
   const whole = isWhole(query);
   const alias = rootAlias(query);
-  const meter = new Meter();
+  const meter = new QueryMeter();
   const tools = { meter, patterns: new Patterns(meter), now, began: now() };
   const scope: Scope = { slots: new Map(), params, counter: { next: 2 }, tools, select };
   let documents: Iterable<Readable> = [];
-  function* rows(): Generator<Row, void> {
+  function* rows(): Generator<QueryRow, void> {
     for (const document of documents) {
       meter.work(ROW_STEPS);
       yield [document.doc, document];
@@ -98,12 +102,12 @@ const READ_FROM: Expr = { kind: 'name', name: '$read', at: 0 };
 const wholeScope = (scope: Scope): Scope => ({ ...scope, slots: new Map([['$read', 1]]) });
 
 /** The name of the document in the query's WHERE, if its one source is the container itself. */
-function rootAlias({ from }: Query): string | undefined {
+function rootAlias({ from }: SelectQuery): string | undefined {
   const [source] = from;
   return source && !source.each && source.of.kind === 'name' ? source.alias : undefined;
 }
 
-function isWhole(query: Query): boolean {
+function isWhole(query: SelectQuery): boolean {
   const alias = rootAlias(query);
   if (alias === undefined || query.distinct || query.groupBy) return false;
   if (query.columns === '*') return query.from.length === 1;
@@ -111,8 +115,8 @@ function isWhole(query: Query): boolean {
   return query.bare && only?.expr.kind === 'name' && only.expr.name === alias;
 }
 
-const seeking = ({ columns, groupBy, orderBy, distinct }: Query): boolean =>
+const seeking = ({ columns, groupBy, orderBy, distinct }: SelectQuery): boolean =>
   !groupBy && !orderBy && !distinct && (columns === '*' || !columns.some(({ expr }) => holdsAggregate(expr)));
 
-const holdsCount = ({ columns }: Query): boolean =>
+const holdsCount = ({ columns }: SelectQuery): boolean =>
   columns !== '*' && columns.some(({ expr }) => expr.kind === 'call' && expr.name === 'COUNT');

@@ -1,4 +1,4 @@
-import type { Expr, Query, Source } from './ast.ts';
+import type { Expr, SelectQuery, Source } from './ast.ts';
 
 /** Writes an expression as text, with all brackets that could be needed. */
 export function print(expr: Expr): string {
@@ -36,7 +36,7 @@ export function print(expr: Expr): string {
   return `${{ exists: 'EXISTS', array: 'ARRAY', scalar: '' }[expr.use]}(${printQuery(expr.query)})`;
 }
 
-export function printQuery(query: Query): string {
+export function printQuery(query: SelectQuery): string {
   const columns =
     query.columns === '*'
       ? '*'

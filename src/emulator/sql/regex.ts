@@ -1,5 +1,5 @@
 import { RE2JS, RE2JSException } from 're2js';
-import type { Meter } from './meter.ts';
+import type { QueryMeter } from './meter.ts';
 import { SqlError } from './tokens.ts';
 
 /** Most characters of a pattern. Compiling expands repetitions: seven characters can become a thousand instructions. */
@@ -23,10 +23,10 @@ const FLAGS: Readonly<Record<string, number>> = {
  * backtracking are refused here, so that no pattern has a different meaning here and there.
  */
 export class Patterns {
-  readonly #meter: Meter;
+  readonly #meter: QueryMeter;
   readonly #known = new Map<string, { readonly compiled: RE2JS; readonly size: number }>();
 
-  constructor(meter: Meter) {
+  constructor(meter: QueryMeter) {
     this.#meter = meter;
   }
 

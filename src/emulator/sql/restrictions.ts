@@ -3,7 +3,7 @@ import type { Expr } from './ast.ts';
 type Params = ReadonlyMap<string, unknown>;
 
 /** The value at `path` is one of `values`, or between `low` and `high`, both included. */
-export interface Bound {
+export interface QueryBound {
   readonly path: readonly string[];
   readonly values?: readonly unknown[];
   readonly low?: string | number;
@@ -11,15 +11,15 @@ export interface Bound {
 }
 
 /** A condition of every result: a bound, or all conditions of at least one alternative. */
-export type Restriction = Bound | { readonly anyOf: readonly (readonly Restriction[])[] };
+export type Restriction = QueryBound | { readonly anyOf: readonly (readonly Restriction[])[] };
 
-export const isBound = (restriction: Restriction): restriction is Bound => 'path' in restriction;
+export const isBound = (restriction: Restriction): restriction is QueryBound => 'path' in restriction;
 
 /** The paths for which an index could be used, each once. */
-export function pathsOf(restrictions: readonly Restriction[], found = new Set<string>()): ReadonlySet<string> {
+export function queryPathsOf(restrictions: readonly Restriction[], found = new Set<string>()): ReadonlySet<string> {
   for (const restriction of restrictions) {
     if (isBound(restriction)) found.add(JSON.stringify(restriction.path));
-    else for (const alternative of restriction.anyOf) pathsOf(alternative, found);
+    else for (const alternative of restriction.anyOf) queryPathsOf(alternative, found);
   }
   return found;
 }
@@ -134,7 +134,7 @@ function intervals(restrictions: readonly Restriction[]): Restriction[] {
   for (const next of restrictions) {
     const key = isBound(next) && !next.values ? JSON.stringify([typeof next.low, next.path]) : next;
     const known = joined.get(key);
-    joined.set(key, known ? narrowed(known as Bound, next as Bound) : next);
+    joined.set(key, known ? narrowed(known as QueryBound, next as QueryBound) : next);
   }
   return [...joined.values()];
 }
@@ -142,7 +142,7 @@ function intervals(restrictions: readonly Restriction[]): Restriction[] {
 const samePath = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((step, i) => step === b[i]);
 
-function narrowed(a: Bound, b: Bound): Bound {
+function narrowed(a: QueryBound, b: QueryBound): QueryBound {
   const low = a.low! > b.low! ? a.low! : b.low!;
   const high = a.high === undefined || (b.high !== undefined && b.high < a.high) ? b.high : a.high;
   return { path: a.path, low, ...(high === undefined ? {} : { high }) };

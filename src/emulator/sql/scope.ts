@@ -1,5 +1,5 @@
 import type { Aggregate } from './aggregate.ts';
-import type { Query } from './ast.ts';
+import type { SelectQuery } from './ast.ts';
 import type { Tools } from './fn.ts';
 import type { Walk } from './walk.ts';
 
@@ -12,14 +12,14 @@ export interface Readable {
 }
 
 /** The values of the sources of one row, by slot: 0 is the document, 1 the `Readable` that it came from. */
-export type Row = unknown[];
-export type Eval = (row: Row) => unknown;
+export type QueryRow = unknown[];
+export type Eval = (row: QueryRow) => unknown;
 
 /**
  * Runs a query for one outer row: the rows of its sources, filtered, grouped, sorted and projected. Only the outermost
  * query has a walk, which leaves out the rows before its beginning.
  */
-export type Select = (row: Row, walk?: Walk) => Generator<unknown, void>;
+export type Select = (row: QueryRow, walk?: Walk) => Generator<unknown, void>;
 
 /** The names to which an expression may refer, and the tools of the query around it. */
 export interface Scope {
@@ -30,7 +30,7 @@ export interface Scope {
   /** Shared by a query and its subqueries. */
   readonly tools: Tools;
   /** Compiles a subquery. It is passed in, because select.ts imports compile.ts. */
-  readonly select: (query: Query, scope: Scope) => Select;
+  readonly select: (query: SelectQuery, scope: Scope) => Select;
   /** Set if aggregates are allowed: the aggregates, in the order of their slots. */
   aggregates?: { readonly name: Aggregate; readonly argument: Eval; readonly slot: number }[];
 }

@@ -1,21 +1,21 @@
 import { canonical } from '../../base/json.ts';
-import { partsOf } from './ast.ts';
-import type { Expr, Query, Source } from './ast.ts';
+import { queryPartsOf } from './ast.ts';
+import type { Expr, SelectQuery, Source } from './ast.ts';
 import { compile, projection } from './compile.ts';
 import { Accumulator, holdsAggregate, isAggregate } from './aggregate.ts';
 import { COMPARE_STEPS, KEY_BYTES, ROW_BYTES, ROW_STEPS } from './meter.ts';
-import type { Meter } from './meter.ts';
+import type { QueryMeter } from './meter.ts';
 import { print } from './print.ts';
 import { inner } from './scope.ts';
-import type { Eval, Readable, Row, Scope, Select } from './scope.ts';
+import type { Eval, Readable, QueryRow, Scope, Select } from './scope.ts';
 import { SqlError } from './tokens.ts';
 import { compareAny, rank } from './values.ts';
 import type { Walk } from './walk.ts';
 
-type Rows = (row: Row) => Generator<Row, void>;
+type Rows = (row: QueryRow) => Generator<QueryRow, void>;
 
 /** Compiles a query whose sources are in `scope` (for the outermost query, the document in slot 0). */
-export function select(query: Query, scope: Scope, outer?: Rows): Select {
+export function select(query: SelectQuery, scope: Scope, outer?: Rows): Select {
   const sources = query.from.map((source, i) => rowsOf(source, scope, i === 0 ? outer : undefined));
   const where = query.where && compile(query.where, scope);
   const filtered = chain(sources, where, outer && scope.tools.meter);
@@ -34,7 +34,7 @@ export function select(query: Query, scope: Scope, outer?: Rows): Select {
   const keep = outer ? (bytes: number) => meter.keep(bytes) : (bytes: number) => meter.make(bytes);
 
   return function* run(row, walk) {
-    let rows: Iterable<Row> = filtered(row);
+    let rows: Iterable<QueryRow> = filtered(row);
     if (grouped || aggregates.length > 0) rows = group(rows, grouped, aggregates, row, meter, keep);
     const ranked: Iterable<Ranked> = keys ? sorted(rows, keys, meter, keep) : unsorted(rows);
     const seen = query.distinct ? new Set<string>() : undefined;
@@ -61,7 +61,7 @@ export function select(query: Query, scope: Scope, outer?: Rows): Select {
 }
 
 /** With GROUP BY or aggregates, every column must be an aggregate or be made of the grouped expressions. */
-function checkGrouping({ columns, groupBy, orderBy }: Query): void {
+function checkGrouping({ columns, groupBy, orderBy }: SelectQuery): void {
   const keys = new Set((groupBy ?? []).map(print));
   if (groupBy && orderBy) {
     throw new SqlError('SC2104', "'ORDER BY' is not supported in presence of GROUP BY.", 0, 0);
@@ -82,14 +82,14 @@ function checkGrouping({ columns, groupBy, orderBy }: Query): void {
 function strayName(expr: Expr, keys: ReadonlySet<string>): string | undefined {
   if (keys.has(print(expr)) || (expr.kind === 'call' && isAggregate(expr.name))) return undefined;
   if (expr.kind === 'name' || expr.kind === 'member') return print(expr);
-  for (const part of partsOf(expr)) {
+  for (const part of queryPartsOf(expr)) {
     const stray = strayName(part, keys);
     if (stray !== undefined) return stray;
   }
   return undefined;
 }
 
-function constant(expr: Query['top'], scope: Scope): number | undefined {
+function constant(expr: SelectQuery['top'], scope: Scope): number | undefined {
   if (!expr) return undefined;
   const value = compile(expr, { ...scope, slots: new Map() })([]);
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) {
@@ -131,7 +131,7 @@ function rowsOf(source: Source, scope: Scope, outer: Rows | undefined): Rows {
   };
 }
 
-function* once(row: Row): Generator<Row, void> {
+function* once(row: QueryRow): Generator<QueryRow, void> {
   yield row;
 }
 
@@ -154,7 +154,7 @@ function rebind(scope: Scope, name: string, slot: number): void {
   scope.slots.set(name, slot);
 }
 
-function extended(row: Row, slot: number, value: unknown, meter: Meter): Row {
+function extended(row: QueryRow, slot: number, value: unknown, meter: QueryMeter): QueryRow {
   meter.work(ROW_STEPS);
   const copy = row.slice();
   copy[slot] = value;
@@ -162,7 +162,7 @@ function extended(row: Row, slot: number, value: unknown, meter: Meter): Row {
 }
 
 /** @param meter of the outermost query: each of its rows resets the limit of one row */
-function chain(sources: readonly Rows[], where: Eval | undefined, meter: Meter | undefined): Rows {
+function chain(sources: readonly Rows[], where: Eval | undefined, meter: QueryMeter | undefined): Rows {
   let rows: Rows = sources[0] ?? once;
   for (const next of sources.slice(1)) {
     const before = rows;
@@ -180,15 +180,15 @@ function chain(sources: readonly Rows[], where: Eval | undefined, meter: Meter |
 }
 
 function* group(
-  rows: Iterable<Row>,
+  rows: Iterable<QueryRow>,
   keys: readonly Eval[] | undefined,
   aggregates: NonNullable<Scope['aggregates']>,
-  outer: Row,
-  meter: Meter,
+  outer: QueryRow,
+  meter: QueryMeter,
   keep: (bytes: number) => void,
-): Generator<Row, void> {
-  const groups = new Map<string, { first: Row; totals: Accumulator[] }>();
-  const open = (first: Row) => ({
+): Generator<QueryRow, void> {
+  const groups = new Map<string, { first: QueryRow; totals: Accumulator[] }>();
+  const open = (first: QueryRow) => ({
     first,
     totals: aggregates.map(({ name }) => new Accumulator(name, (value) => keep(meter.sizeOf(value)))),
   });
@@ -224,21 +224,21 @@ function bounds(offset: number, limit: number, walk: Walk | undefined): [skip: n
 
 /** A row and its ORDER BY values. */
 interface Ranked {
-  readonly row: Row;
+  readonly row: QueryRow;
   readonly values?: readonly unknown[];
 }
 
-function* unsorted(rows: Iterable<Row>): Generator<Ranked, void> {
+function* unsorted(rows: Iterable<QueryRow>): Generator<Ranked, void> {
   for (const row of rows) yield { row };
 }
 
 function sorted(
-  rows: Iterable<Row>,
+  rows: Iterable<QueryRow>,
   keys: readonly { of: Eval; descending: boolean }[],
-  meter: Meter,
+  meter: QueryMeter,
   keep: (bytes: number) => void,
 ): Ranked[] {
-  const keyed: { row: Row; values: unknown[] }[] = [];
+  const keyed: { row: QueryRow; values: unknown[] }[] = [];
   for (const row of rows) {
     const values = keys.map(({ of }) => of(row));
     keep(values.reduce<number>((bytes, value) => bytes + meter.sizeOf(value), ROW_BYTES));

@@ -1,4 +1,4 @@
-import { fn, isNumber, isString, isWhole } from './fn.ts';
+import { fn, isNumber, isString, isWholeNumber } from './fn.ts';
 import type { Fn, Tools } from './fn.ts';
 import { indexOf, occurrences } from './occurrences.ts';
 import { rank } from './values.ts';
@@ -31,12 +31,12 @@ function find(value: unknown, part: unknown, from: unknown, { meter }: Tools): n
 function substring(value: unknown, start: unknown, length: unknown): string | undefined {
   if (!isString(value) || !isNumber(start) || !isNumber(length)) return undefined;
   if (value === '') return '';
-  if (!isWhole(start) || !isWhole(length)) return undefined;
+  if (!isWholeNumber(start) || !isWholeNumber(length)) return undefined;
   return length <= 0 || start < 0 ? '' : value.slice(start, start + length);
 }
 
 function lastOf(value: unknown, length: unknown): string | undefined {
-  if (!isString(value) || !isWhole(length)) return undefined;
+  if (!isString(value) || !isWholeNumber(length)) return undefined;
   return length <= 0 ? '' : value.slice(-length);
 }
 

@@ -13,7 +13,7 @@ export class SqlError extends Error {
   }
 }
 
-export interface Token {
+export interface QueryToken {
   readonly kind: 'name' | 'param' | 'string' | 'number' | 'sign' | 'end';
   /** The original text; for strings the value. */
   readonly text: string;
@@ -32,8 +32,8 @@ const SIGN = />>>|\?\?|\|\||<<|>>|<=|>=|<>|!=|[-=<>+*/%|&^~?:.,()[\]{}]/y;
 const ESCAPES: Record<string, string> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' };
 
 /** Splits the text into tokens; the last one has the kind `end`. */
-export function tokenize(text: string): Token[] {
-  const tokens: Token[] = [];
+export function tokenize(text: string): QueryToken[] {
+  const tokens: QueryToken[] = [];
   let at = 0;
   const take = (pattern: RegExp): string | undefined => {
     pattern.lastIndex = at;
@@ -68,7 +68,7 @@ export function tokenize(text: string): Token[] {
   }
 }
 
-function lexeme(take: (pattern: RegExp) => string | undefined): [Token['kind'], string | undefined] {
+function lexeme(take: (pattern: RegExp) => string | undefined): [QueryToken['kind'], string | undefined] {
   const name = take(NAME);
   if (name !== undefined) return ['name', name];
   const param = take(PARAM);

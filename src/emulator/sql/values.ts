@@ -20,11 +20,11 @@ export function compareAny(a: unknown, b: unknown): number {
 const order = (a: string | number, b: string | number): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Deep equality of defined values; different types are unequal. */
-export function same(a: unknown, b: unknown): boolean {
+export function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   if (Array.isArray(a)) {
-    return Array.isArray(b) && a.length === b.length && a.every((item, i) => same(item, b[i]));
+    return Array.isArray(b) && a.length === b.length && a.every((item, i) => sameValue(item, b[i]));
   }
   if (Array.isArray(b)) return false;
   const names = Object.keys(a);
@@ -32,18 +32,18 @@ export function same(a: unknown, b: unknown): boolean {
     names.length === Object.keys(b).length &&
     names.every(
       (name) =>
-        Object.hasOwn(b, name) && same((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name]),
+        Object.hasOwn(b, name) && sameValue((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name]),
     )
   );
 }
 
 /** `=`: values of different types are unequal; a comparison with undefined is undefined (ASM-E20). */
 export function equals(a: unknown, b: unknown): boolean | undefined {
-  return a === undefined || b === undefined ? undefined : same(a, b);
+  return a === undefined || b === undefined ? undefined : sameValue(a, b);
 }
 
 export function differs(a: unknown, b: unknown): boolean | undefined {
-  return a === undefined || b === undefined ? undefined : !same(a, b);
+  return a === undefined || b === undefined ? undefined : !sameValue(a, b);
 }
 
 /** Order comparisons are defined between two values of one type other than array and object, else they are undefined. */

@@ -16,7 +16,7 @@ export async function countLetters(state: Container): Promise<LetterCount[]> {
     () => state.items.query<{ projection: string; firstAt: string }>(query).fetchAll(),
     { reads: true },
   );
-  return countsOf(resources);
+  return letterCountsOf(resources);
 }
 
 /** The number of all dead letters. Reads none of them, so it costs the same for many. */
@@ -26,7 +26,7 @@ export async function numberOfLetters(state: Container): Promise<number> {
   return resources.reduce((total, of) => total + of, 0);
 }
 
-export const countsOf = (
+export const letterCountsOf = (
   letters: readonly { readonly projection: string; readonly firstAt: string }[],
 ): LetterCount[] =>
   [...Map.groupBy(letters, ({ projection }) => projection)].map(([projection, of]) => ({

@@ -23,7 +23,7 @@ import {
   parked,
 } from './letter-document.ts';
 import { listLetters } from './letter-queries.ts';
-import { bySize, inBatches, isOfOne, removal, write } from './letter-writes.ts';
+import { bySize, inBatches, isOfOne, removal, writeLetter } from './letter-writes.ts';
 import { transact } from '../../cosmos/transact.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
 
@@ -217,7 +217,7 @@ export class DeadLetters {
       void kept.set(id, options.whole ? await this.#kept.put(pk, change) : {});
     await mapSettled(due, put, { concurrency: LETTERS_AT_ONCE });
     const writes = due.map(({ id, change, reason }) =>
-      write(
+      writeLetter(
         letterDocument(projection, change, reason, kept.get(id) ?? {}, now, { ...options, before: before.get(id) }),
         before.get(id),
       ),

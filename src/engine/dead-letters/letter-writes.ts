@@ -16,7 +16,10 @@ const isRace = (error: unknown): boolean =>
 export const isOfOne = (error: unknown): boolean =>
   isRace(error) || ['not-found', 'too-large', 'refused'].includes(failureOf(error).kind);
 
-export const write = (letter: Omit<LetterDocument, '_etag'>, before: StoredLetter | undefined): OperationInput => {
+export const writeLetter = (
+  letter: Omit<LetterDocument, '_etag'>,
+  before: StoredLetter | undefined,
+): OperationInput => {
   const resourceBody = letter as never;
   if (!before) return { operationType: 'Create', resourceBody };
   return { operationType: 'Replace', id: letter.id, resourceBody, ifMatch: before._etag };

@@ -2,7 +2,7 @@ import type { FeedRange } from '../../cosmos/ranges.ts';
 import type { Key } from '../../feed/reading/change.ts';
 import { contains, overlaps, without } from '../../feed/reading/position.ts';
 import { type Head, type QueueEntry, REGISTER, type Register, headId } from './documents.ts';
-import { type BacklogStore, type Stored, type Write, written } from './store.ts';
+import { type BacklogStore, type Stored, type DeferredWrite, written } from './store.ts';
 
 export interface BacklogOptions {
   readonly store: BacklogStore;
@@ -70,7 +70,7 @@ async function enter({ store, range, token }: BacklogOptions): Promise<QueueEntr
 const isPart = (queue: FeedRange, range: FeedRange): boolean => contains(range, queue) && !contains(queue, range);
 
 /** The write that closes a queue in a range, where it isn't closed yet. */
-function closedAt(head: Stored<Head>, range: FeedRange, position: number): Write | undefined {
+function closedAt(head: Stored<Head>, range: FeedRange, position: number): DeferredWrite | undefined {
   const { bounds = [] } = head.body;
   let missing: FeedRange[] = [range];
   for (const bound of bounds) missing = missing.flatMap((part) => without(part, bound));

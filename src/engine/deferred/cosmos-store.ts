@@ -4,7 +4,7 @@ import { failureOf } from '../../cosmos/failure.ts';
 import type { Meter } from '../../cosmos/budget/charge-meter.ts';
 import { transact } from '../../cosmos/transact.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
-import type { BacklogStore, Stored, Write } from './store.ts';
+import type { BacklogStore, Stored, DeferredWrite } from './store.ts';
 
 /** Another host wrote first. */
 const RACES = new Set(['precondition', 'conflict', 'not-found']);
@@ -51,7 +51,7 @@ export class CosmosBacklogStore implements BacklogStore {
     }
   }
 
-  async commit(writes: readonly Write[]): Promise<boolean> {
+  async commit(writes: readonly DeferredWrite[]): Promise<boolean> {
     try {
       await this.#transact(
         writes.map((write) => this.#operation(write)),
@@ -72,7 +72,7 @@ export class CosmosBacklogStore implements BacklogStore {
     return results;
   }
 
-  #operation(write: Write): OperationInput {
+  #operation(write: DeferredWrite): OperationInput {
     if (write.kind === 'remove') {
       // The service accepts a condition on a delete; only the SDK's type lacks it.
       const conditional: OperationInput & { ifMatch: string } = {

@@ -17,7 +17,7 @@ import {
 } from './documents.ts';
 import { type BacklogOptions, claim, claimEmpty, queuesThere } from './claim.ts';
 import { marked } from './pace.ts';
-import { type Stored, type Write, written } from './store.ts';
+import { type Stored, type DeferredWrite, written } from './store.ts';
 
 /** Changes of a bundle that may be applied now, in feed order. */
 export interface Portion {
@@ -127,7 +127,7 @@ export class Backlog {
       await store.commit([written({ ...bundle.body, items: rest }, bundle)]);
       return;
     }
-    const remove: Write = { kind: 'remove', id: bundle.body.id, ifMatch: bundle.etag };
+    const remove: DeferredWrite = { kind: 'remove', id: bundle.body.id, ifMatch: bundle.etag };
     const head = leads ? await store.read<Head>(headId(queue.id)) : undefined;
     const moved = head ? [written(marked({ ...head.body, first: number + 1 }, systemClock.now()), head)] : [];
     // Refused: the head has changed, and the next bundle moves it past both; or another drain was faster.
@@ -197,7 +197,7 @@ const upTo = ({ bounds = [] }: Head, hash: string): number =>
 const lost = ({ min, max }: FeedRange) =>
   engineError('backlog-lost', `Another host sets changes of the range ${min}-${max} aside`);
 
-const creations = (queue: string, from: number, bundles: readonly (readonly SetAside[])[]): Write[] =>
+const creations = (queue: string, from: number, bundles: readonly (readonly SetAside[])[]): DeferredWrite[] =>
   bundles.map((items, at) => {
     const body: Bundle = { id: bundleId(queue, from + at), items };
     return { kind: 'create', id: body.id, body };

@@ -34,7 +34,7 @@ export interface Bound extends FeedRange {
 }
 
 /** The ends of a queue at a moment, milliseconds since 1970 by the clock of the host that wrote it. */
-export interface Mark {
+export interface DeferredMark {
   readonly at: number;
   readonly first: number;
   readonly next: number;
@@ -48,7 +48,7 @@ export interface Head {
   /** Where the queue is closed, and up to which lsn its changes count there. Later ones the next tenure reads itself. */
   readonly bounds?: readonly Bound[];
   /** Where the ends were before, the older mark first; at most two. */
-  readonly marks?: readonly Mark[];
+  readonly marks?: readonly DeferredMark[];
 }
 
 export interface Bundle {

@@ -4,7 +4,7 @@ export interface Stored<T> {
   readonly etag: string;
 }
 
-export type Write =
+export type DeferredWrite =
   | { readonly kind: 'create'; readonly id: string; readonly body: object }
   | { readonly kind: 'replace'; readonly id: string; readonly body: object; readonly ifMatch: string }
   | { readonly kind: 'remove'; readonly id: string; readonly ifMatch: string };
@@ -17,9 +17,9 @@ export interface BacklogStore {
    * Makes all writes or none, as one transactional batch of at most MAX_BATCH writes and MAX_BATCH_BYTES. False: a
    * condition didn't hold. Rejects if the outcome is unknown: then the caller gives its page up, and claims again.
    */
-  commit(writes: readonly Write[]): Promise<boolean>;
+  commit(writes: readonly DeferredWrite[]): Promise<boolean>;
 }
 
 /** The write that makes a document, or replaces it in the version that was read. */
-export const written = <T extends { readonly id: string }>(body: T, before: Stored<T> | undefined): Write =>
+export const written = <T extends { readonly id: string }>(body: T, before: Stored<T> | undefined): DeferredWrite =>
   before ? { kind: 'replace', id: body.id, body, ifMatch: before.etag } : { kind: 'create', id: body.id, body };

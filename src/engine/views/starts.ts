@@ -13,7 +13,7 @@ import { areInOneOrder } from '../../feed/reading/epochs.ts';
 import { type StartPosition, isBelow, positionNow } from './start-position.ts';
 
 /** Where one version of a projection begins. Never changed once it is stored. */
-export interface Start {
+export interface RecordedStart {
   /** What was declared when it was recorded. */
   readonly start: StartSpec;
   /** When it was recorded, ISO 8601 UTC. */
@@ -22,7 +22,7 @@ export interface Start {
   readonly positions?: Readonly<Record<string, StartPosition>>;
 }
 
-export type StartsById = Readonly<Record<string, Start>>;
+export type StartsById = Readonly<Record<string, RecordedStart>>;
 
 interface Stored {
   readonly id: string;
@@ -60,7 +60,7 @@ export async function recordLostStarts(
       (spec) => startOf(spec) === 'now' && !stored?.starts[projectionId(spec)],
     );
     if (lost.length === 0) return stored;
-    const start: Start = { start: since, at: new Date(now).toISOString() };
+    const start: RecordedStart = { start: since, at: new Date(now).toISOString() };
     const starts = { ...stored?.starts, ...Object.fromEntries(lost.map((spec) => [projectionId(spec), start])) };
     return { ...at, type: 'millrace.starts', ...formatOf('starts'), starts };
   });
@@ -112,7 +112,7 @@ export class Starts {
     return { due, below };
   }
 
-  async #isBelow({ start, at, positions }: Start, change: Change): Promise<boolean> {
+  async #isBelow({ start, at, positions }: RecordedStart, change: Change): Promise<boolean> {
     if (start !== 'now') return change.at < wholeSecond(Date.parse(start));
     const position = positions?.[change.container];
     if (position && (await this.#isComparable(position, change))) return isBelow(position, change);
@@ -149,7 +149,7 @@ export class Starts {
     const specs = [...pipeline.effects, ...pipeline.publishes].filter((spec) => !stored?.[projectionId(spec)]);
     const at = new Date(this.#clock.now()).toISOString();
     const ends = new Map<string, Promise<StartPosition | undefined>>();
-    const added = specs.map(async (spec): Promise<[string, Start]> => {
+    const added = specs.map(async (spec): Promise<[string, RecordedStart]> => {
       const start = startOf(spec);
       if (start !== 'now') return [projectionId(spec), { start, at }];
       const positions: Record<string, StartPosition> = {};
@@ -177,7 +177,7 @@ export const startAs = (id: string, starts: Starts): Pick<Starts, 'concerns' | '
 });
 
 /** From when on, milliseconds, a document that was written must have been applied, though clocks may differ. */
-export function expectedFrom(start: Start | undefined): number {
+export function expectedFrom(start: RecordedStart | undefined): number {
   if (!start || start.start === 'beginning') return -Infinity;
   return start.start === 'now' ? Date.parse(start.at) + CLOCK_SKEW_MS : wholeSecond(Date.parse(start.start));
 }

@@ -3,7 +3,7 @@ import { type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
 import type { Page } from '../../feed/reading/change.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
 import { endKept, isApplied } from './kept.ts';
-import { type Held, type Views, type ViewsByName, heldBy, pausedBy } from './views.ts';
+import { type ViewsHeld, type Views, type ViewsByName, viewHeldBy, pausedBy } from './views.ts';
 
 export interface ViewControlOptions {
   /** How long it uses the views that it has read, milliseconds. Default VIEWS_REFRESH_MS. */
@@ -74,7 +74,7 @@ export class ViewControl {
     await this.#unheld((views) => pausedBy(views, ingest), fence);
   }
 
-  async #unheld(heldBecause: (views: ViewsByName) => Held | undefined, fence: Fence): Promise<ViewsByName> {
+  async #unheld(heldBecause: (views: ViewsByName) => ViewsHeld | undefined, fence: Fence): Promise<ViewsByName> {
     const began = this.#clock.monotonic();
     for (;;) {
       const views = await this.#current();
@@ -86,10 +86,10 @@ export class ViewControl {
     }
   }
 
-  #held(views: ViewsByName, { changes }: Page): Held | undefined {
+  #held(views: ViewsByName, { changes }: Page): ViewsHeld | undefined {
     const types = new Map(changes.map(({ container, type }) => [`${container}/${type}`, { container, type }]));
     for (const of of types.values()) {
-      const held = heldBy(views, of, (id) => this.#versions.has(id), this.#clock.now());
+      const held = viewHeldBy(views, of, (id) => this.#versions.has(id), this.#clock.now());
       if (held) return held;
     }
     return undefined;

@@ -158,27 +158,27 @@ export class Views {
 }
 
 /** A page must wait. It is read again later, so that no change is lost. */
-export class Held extends MillraceError<'projection-held'> {
+export class ViewsHeld extends MillraceError<'projection-held'> {
   constructor(why: string, hint: string) {
     super('projection-held', why, { ...ENGINE_ERRORS['projection-held'], hint });
   }
 }
 
 /** The error if a name is paused; else undefined. */
-export function pausedBy(views: ViewsByName, name: string): Held | undefined {
+export function pausedBy(views: ViewsByName, name: string): ViewsHeld | undefined {
   const paused = views[name]?.paused;
   if (!paused) return undefined;
   const why = `${name} is paused since ${paused.since} by ${paused.by}${paused.reason ? `: ${paused.reason}` : ''}`;
-  return new Held(why, `Run \`millrace projections resume ${name}\` to continue.`);
+  return new ViewsHeld(why, `Run \`millrace projections resume ${name}\` to continue.`);
 }
 
 /** The error if changes of a type must not be applied now; else undefined. */
-export function heldBy(
+export function viewHeldBy(
   views: ViewsByName,
   of: SourceRef,
   knows: (id: string) => boolean,
   now: number,
-): Held | undefined {
+): ViewsHeld | undefined {
   const reads = (what: { readonly reads?: readonly SourceRef[] } | null): boolean =>
     what?.reads?.some(({ container, type }) => container === of.container && type === of.type) ?? false;
   const isFrozen = (what: { readonly frozenUntil?: string } | null): boolean =>
@@ -187,11 +187,11 @@ export function heldBy(
     if (paused && (reads(current) || reads(paused))) return pausedBy(views, name);
     for (const next of [staged?.phase === 'frozen' ? staged : null, previous])
       if (next && isFrozen(next) && (reads(current) || reads(next)))
-        return new Held(`${name}@${next.version} is being promoted`, 'Wait: a promotion takes some seconds.');
+        return new ViewsHeld(`${name}@${next.version} is being promoted`, 'Wait: a promotion takes some seconds.');
     if (current && reads(current) && !knows(projectionId({ name, version: current.version }))) {
       const why = `${name}@${current.version} is current, and this pipeline does not declare it`;
       const hint = `Declare version ${current.version} of ${name} until another one is promoted. If it is to be removed for good, run \`millrace projections drop ${name}\`.`;
-      return new Held(why, hint);
+      return new ViewsHeld(why, hint);
     }
   }
   return undefined;

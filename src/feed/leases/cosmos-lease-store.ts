@@ -11,7 +11,7 @@ import { readDocument } from './dialects/read.ts';
 import { parseTimestamp } from './dialects/timestamp.ts';
 import { LeaseContainer, type LeaseId, explainLeases } from './lease-container.ts';
 import type { LeaseDocument } from './dialects/dialect.ts';
-import { inOurDialect, newLeaseDocument, ownFields, parseLease } from './lease-document.ts';
+import { inOurDialect, newLeaseDocument, leaseOwnFields, parseLease } from './lease-document.ts';
 import { type KnownLease, readLeases } from './lease-listing.ts';
 import { type Lease, LeaseDeleted, LeaseLost, type LeaseStore } from './lease.ts';
 import { Partitions } from './partitions.ts';
@@ -148,7 +148,7 @@ export class CosmosLeaseStore implements LeaseStore {
     try {
       return await this.#write(lease, {
         Owner: this.#options.host,
-        ...ownFields({ ...lease, tenure: randomUUID() }),
+        ...leaseOwnFields({ ...lease, tenure: randomUUID() }),
       });
     } catch (error) {
       if (error instanceof LeaseLost) return undefined;
@@ -159,7 +159,7 @@ export class CosmosLeaseStore implements LeaseStore {
   renew(lease: Lease, position?: string): Promise<Lease> {
     if (position === '') throw feedError('position-empty', `Lease ${lease.id} can't be stored with an empty position`);
     if (position === undefined) return this.#write(lease, {});
-    const passed = lease.shared && ownFields({ ...lease, shared: sharedAfter(lease.shared, position) });
+    const passed = lease.shared && leaseOwnFields({ ...lease, shared: sharedAfter(lease.shared, position) });
     return this.#write(lease, { ContinuationToken: position, ...passed });
   }
 
@@ -174,7 +174,7 @@ export class CosmosLeaseStore implements LeaseStore {
     const partition = this.#partitions.idOf(range);
     const document = {
       ...newLeaseDocument(prefix, partition, range, position ?? null, this.#mode, former),
-      ...ownFields(shared ? { shared } : {}),
+      ...leaseOwnFields(shared ? { shared } : {}),
     };
     if (await this.#create(document)) return true;
     const stored = await this.#read(document);
@@ -191,7 +191,7 @@ export class CosmosLeaseStore implements LeaseStore {
 
   takeOver(lease: Lease): Promise<Lease> {
     const { takenFrom: _, ...rest } = lease;
-    return this.#write(lease, ownFields(rest));
+    return this.#write(lease, leaseOwnFields(rest));
   }
 
   async handOver(lease: Lease, position?: string): Promise<void> {
@@ -292,7 +292,7 @@ export class CosmosLeaseStore implements LeaseStore {
     const operations: PatchOperation[] = [
       { op: 'set', path: '/Owner', value: host },
       { op: 'set', path: '/timestamp', value: new Date().toISOString() },
-      { op: 'set', path: '/millrace', value: ownFields({ ...lease, tenure: own, takenFrom: former }).millrace },
+      { op: 'set', path: '/millrace', value: leaseOwnFields({ ...lease, tenure: own, takenFrom: former }).millrace },
     ];
     const item = (await this.#open()).item(this.#documentOf(lease));
     for (let attempt = 1, unsure = false; ; attempt++) {

@@ -46,7 +46,7 @@ export function parseLease(raw: unknown, rangeOf: (token: string) => FeedRange |
 type OwnContent = Pick<Lease, 'tenure' | 'takenFrom' | 'shared'>;
 
 /** The fields that only Millrace hosts write and read. */
-export function ownFields({ tenure, takenFrom, shared = [] }: OwnContent): Pick<LeaseDocument, 'millrace'> {
+export function leaseOwnFields({ tenure, takenFrom, shared = [] }: OwnContent): Pick<LeaseDocument, 'millrace'> {
   if (tenure === undefined && shared.length === 0) return {};
   return {
     millrace: {

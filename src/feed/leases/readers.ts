@@ -16,7 +16,7 @@ export interface ReadersOptions {
 }
 
 /** The leases of all processors that read a container, whatever their names. */
-export async function readersOf({ monitored, endpoint, leases, host }: ReadersOptions): Promise<LeaseStore[]> {
+export async function leaseReadersOf({ monitored, endpoint, leases, host }: ReadersOptions): Promise<LeaseStore[]> {
   const { hostname } = new URL(endpoint);
   const part = `${hostname}_${await ridOf(monitored.database)}_${await ridOf(monitored)}`;
   const query = {

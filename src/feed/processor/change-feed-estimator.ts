@@ -15,7 +15,7 @@ import { accountEndpoint } from '../reading/account.ts';
 import type { FeedMode } from '../reading/source.ts';
 import { gapsOf } from '../sharing/split.ts';
 import { type Lag, LagEstimator } from './estimator.ts';
-import type { StartOption } from './processor-options.ts';
+import type { FeedStartOption } from './processor-options.ts';
 import type { LeaseLag } from './telemetry.ts';
 
 export interface ChangeFeedEstimatorOptions {
@@ -24,7 +24,7 @@ export interface ChangeFeedEstimatorOptions {
   /** The processor's name: .NET's `processorName`, the trigger's `leaseContainerPrefix` (empty without one), Java's `leasePrefix`. */
   readonly name: string;
   /** Where the hosts begin, which no lease says: with `beginning` a lease without a position has a lag. */
-  readonly start?: StartOption | undefined;
+  readonly start?: FeedStartOption | undefined;
   /** Only for a `LeaseStore`; a lease document says which feed it belongs to. */
   readonly mode?: 'latest-version' | 'all-versions-and-deletes' | undefined;
   /** As in `ChangeFeedProcessorOptions`. */

@@ -2,7 +2,7 @@ import type { RangePosition } from '../reading/position.ts';
 import { ChangeFeedEstimator } from './change-feed-estimator.ts';
 import { checkOptions } from './check-options.ts';
 import type { AllVersionsOptions, AnyOptions, ChangeFeedProcessorOptions } from './processor-options.ts';
-import { type ProcessorStatus, Run } from './run.ts';
+import { type ProcessorStatus, ProcessorRun } from './run.ts';
 
 /**
  * Reads a container's change feed together with other hosts, at least once and in order, and hands it to a handler. `T`
@@ -15,7 +15,7 @@ import { type ProcessorStatus, Run } from './run.ts';
  */
 export class ChangeFeedProcessor<T = Record<string, unknown>> implements AsyncDisposable {
   readonly #options: AnyOptions;
-  #run: Run;
+  #run: ProcessorRun;
 
   /** @throws UsageError `processor-option-invalid` */
   constructor(options: ChangeFeedProcessorOptions<T> | AllVersionsOptions<T>) {
@@ -23,7 +23,7 @@ export class ChangeFeedProcessor<T = Record<string, unknown>> implements AsyncDi
     const given = options as unknown as AnyOptions;
     checkOptions(given);
     this.#options = given;
-    this.#run = new Run(given);
+    this.#run = new ProcessorRun(given);
   }
 
   /**
@@ -43,7 +43,7 @@ export class ChangeFeedProcessor<T = Record<string, unknown>> implements AsyncDi
    */
   async start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     signal?.throwIfAborted();
-    if (this.#run.isOver) this.#run = new Run(this.#options, this.#run.ended);
+    if (this.#run.isOver) this.#run = new ProcessorRun(this.#options, this.#run.ended);
     await this.#run.start(signal);
   }
 

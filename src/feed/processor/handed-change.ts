@@ -9,7 +9,7 @@ interface AnyChange extends Identity {
 }
 
 /** A change of the latest-version feed: the document as it is now. This feed reports no deletions. */
-export interface Change<T = Record<string, unknown>> extends AnyChange {
+export interface HandedChange<T = Record<string, unknown>> extends AnyChange {
   readonly op: 'upsert';
   /** As it is stored, system fields included. */
   readonly doc: T;

@@ -5,7 +5,7 @@ import type { Change as FeedChange } from '../reading/change.ts';
 import type { Timings } from '../sharing/feed-host.ts';
 import type { LeaseStore } from '../leases/lease.ts';
 import type { RangePosition } from '../reading/position.ts';
-import type { Change, VersionChange } from './handed-change.ts';
+import type { HandedChange, VersionChange } from './handed-change.ts';
 import type { Callbacks } from './notices.ts';
 
 /** What a handler gets beside its changes. */
@@ -41,13 +41,13 @@ export interface ChangeContext {
 }
 
 /** A change as a handler got it. */
-type Handed = Change<unknown> | VersionChange<unknown>;
+type Handed = HandedChange<unknown> | VersionChange<unknown>;
 
 /** Gets changes of one range. `C` is `Change<T>`, or `VersionChange<T>` in all versions and deletes. */
-export type ChangeHandler<C = Change> = (changes: C[], context: ChangeContext) => Promise<void> | void;
+export type ChangeHandler<C = HandedChange> = (changes: C[], context: ChangeContext) => Promise<void> | void;
 
 /** What happens to changes whose handler throws. Millrace never skips a change that was not parked. */
-export type FailurePolicy<C = Change> =
+export type FailurePolicy<C = HandedChange> =
   /** Millrace reads and delivers the changes again until the handler succeeds, after longer and longer pauses (up to 30 s). */
   | { readonly kind: 'retry' }
   /** After `attempts` the processor stops, and `closed` rejects. */
@@ -63,7 +63,7 @@ export type FailurePolicy<C = Change> =
     };
 
 /** Where ranges begin that have no stored position. A stored position wins over this. */
-export type StartOption =
+export type FeedStartOption =
   | 'beginning'
   /**
    * Every change written since then comes. Where the container's partitions were merged, older documents may come too:
@@ -125,10 +125,10 @@ interface CommonOptions<C> extends Callbacks {
 }
 
 /** `T` is the type of the container's documents. Millrace doesn't check it: documents come as they are stored. */
-export interface ChangeFeedProcessorOptions<T = Record<string, unknown>> extends CommonOptions<Change<T>> {
+export interface ChangeFeedProcessorOptions<T = Record<string, unknown>> extends CommonOptions<HandedChange<T>> {
   readonly mode?: 'latest-version' | undefined;
   /** Default `now`. */
-  readonly start?: StartOption;
+  readonly start?: FeedStartOption;
 }
 
 /** The options of a processor that reads all versions and deletes. */
@@ -142,5 +142,5 @@ export interface AllVersionsOptions<T = Record<string, unknown>> extends CommonO
 /** The same where either feed may be read: the types of documents and changes are the caller's concern. */
 export interface AnyOptions extends CommonOptions<FeedChange> {
   readonly mode?: 'latest-version' | 'all-versions-and-deletes' | undefined;
-  readonly start?: StartOption;
+  readonly start?: FeedStartOption;
 }

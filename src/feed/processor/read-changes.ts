@@ -4,16 +4,16 @@ import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
 import { physicalRanges } from '../../cosmos/physical-ranges.ts';
 import { spendingOf } from '../../cosmos/budget/meter.ts';
 import { type RangePosition, intersection, lsnOf } from '../reading/position.ts';
-import type { Change, VersionChange } from './handed-change.ts';
-import type { StartOption, VersionsStartOption } from './processor-options.ts';
-import { startOf } from './start-of.ts';
+import type { HandedChange, VersionChange } from './handed-change.ts';
+import type { FeedStartOption, VersionsStartOption } from './processor-options.ts';
+import { feedStartOf } from './start-of.ts';
 import { until } from '../../base/until.ts';
 import { openSource } from '../reading/open-source.ts';
 import { type ChangeSource, type FeedMode, RangeGone, anchor, newestOf } from '../reading/source.ts';
 
 export interface ReadChangesOptions {
   /** Default `beginning`. */
-  readonly from?: StartOption;
+  readonly from?: FeedStartOption;
   readonly mode?: 'latest-version' | undefined;
   /** Only these parts of the container. Default: all of it. */
   readonly ranges?: readonly FeedRange[];
@@ -38,7 +38,7 @@ export interface ReadVersionsOptions extends Omit<ReadChangesOptions, 'from' | '
 }
 
 /** `C` is `Change<T>`, or `VersionChange<T>` in all versions and deletes. */
-export interface ChangesPage<C = Change> {
+export interface ChangesPage<C = HandedChange> {
   readonly changes: readonly C[];
   readonly range: FeedRange;
   /** Request units. */
@@ -63,7 +63,7 @@ interface Cursor {
 export function readChanges<T = Record<string, unknown>>(
   container: Container,
   options?: ReadChangesOptions,
-): AsyncGenerator<ChangesPage<Change<T>>, void, undefined>;
+): AsyncGenerator<ChangesPage<HandedChange<T>>, void, undefined>;
 export function readChanges<T = Record<string, unknown>>(
   container: Container,
   options: ReadVersionsOptions,
@@ -112,7 +112,7 @@ async function* pagesOf(
   const { follow = false, pollMs = 5_000, maxItems = 1_000, clock = systemClock } = options;
   const signal = options.signal ?? new AbortController().signal;
   const mode = modeOf(options);
-  const start = startOf(options.from ?? (mode === 'all-versions' ? 'now' : 'beginning'), rid, container.id);
+  const start = feedStartOf(options.from ?? (mode === 'all-versions' ? 'now' : 'beginning'), rid, container.id);
   const cursors: Cursor[] = [];
   for (const range of ranges) {
     const position = start === 'beginning' ? '' : await anchor(source, range, start, undefined, signal);

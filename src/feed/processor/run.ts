@@ -17,7 +17,7 @@ import { LagEstimator } from './estimator.ts';
 import { handlerOf } from './user-handler.ts';
 import { Notices } from './notices.ts';
 import type { AnyOptions } from './processor-options.ts';
-import { startOf } from './start-of.ts';
+import { feedStartOf } from './start-of.ts';
 import { readElsewhere } from './whole-feed.ts';
 
 export interface ProcessorStatus {
@@ -35,7 +35,7 @@ interface Opened extends OpenSource {
 }
 
 /** One run of a processor, from a start to its stop. The next run opens everything again. */
-export class Run {
+export class ProcessorRun {
   readonly #options: AnyOptions;
   readonly #clock: Clock;
   /** Resolves when the previous run has ended, so that two runs never have the same lease. */
@@ -167,7 +167,7 @@ export class Run {
       source,
       leases,
       mode,
-      start: startOf(this.#options.start ?? 'now', rid, container),
+      start: feedStartOf(this.#options.start ?? 'now', rid, container),
       handle: handlerOf({ ...this.#options, container, clock, notices }),
       listener: notices,
       order: typeof order === 'function' ? order : ORDERS[order ?? 'page'],

@@ -1,10 +1,10 @@
 import { feedError } from '../errors.ts';
 import { parseContinuation } from '../reading/position.ts';
 import type { Start } from '../reading/source.ts';
-import type { StartOption } from './processor-options.ts';
+import type { FeedStartOption } from './processor-options.ts';
 
 /** @throws UsageError `continuation-foreign`, `continuation-invalid` */
-export function startOf(start: StartOption, rid: string, container: string): Start {
+export function feedStartOf(start: FeedStartOption, rid: string, container: string): Start {
   if (typeof start === 'string' || start instanceof Date) return start;
   if ('checkpoint' in start) return start.checkpoint;
   const { rid: of, positions } = parseContinuation(start.continuation);

@@ -88,7 +88,7 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
   const rules = type === undefined ? undefined : source.types.get(type);
   if (type === undefined || !rules) return undefined;
   const entry = entryOf(source, document, epoch);
-  const stored = withoutSystemFields(document);
+  const stored = feedWithoutSystemFields(document);
   const leaving = source.marks?.leavingOf(document, stored);
   const doc = leaving?.stored ?? stored;
   const moved = source.marks?.movedOf(document, stored);
@@ -114,12 +114,12 @@ function movedVersion(moved: MovedDocument, own: Version): Pick<Change, 'version
 /** Adds the tenant. A document without one fails, unless it is deleted: what was derived from it can still be removed. */
 function byTenant(source: SourceContainer, ruled: Ruled): Ruled & Pick<Change, 'tenant'> {
   if (!source.tenant || ruled.doc === undefined) return ruled;
-  const { failed, ...found } = tenantOf(source, ruled.doc);
+  const { failed, ...found } = feedTenantOf(source, ruled.doc);
   return failed === undefined || ruled.op === 'delete' ? { ...ruled, ...found } : { failed, ...ruled };
 }
 
 /** The tenant of a source's document, or why it has none. Both are absent where the documents belong to no tenant. */
-export function tenantOf(
+export function feedTenantOf(
   { tenant }: Pick<SourceContainer, 'tenant'>,
   doc: Record<string, unknown>,
 ): Pick<Change, 'tenant' | 'failed'> {
@@ -235,7 +235,7 @@ export function tenantOfKey(
   if (!source.tenant) return undefined;
   const { field } = source.tenant;
   const level = source.keyPaths.findIndex(([name, ...deeper]) => name === field && deeper.length === 0);
-  return tenantOf(source, level === -1 ? doc : { [field]: key[level] }).tenant;
+  return feedTenantOf(source, level === -1 ? doc : { [field]: key[level] }).tenant;
 }
 
 function placeholder(source: AnySource, current: unknown, epoch: number): Change | undefined {
@@ -260,7 +260,7 @@ const keyWithGaps = (raw: object, paths: readonly KeyPath[]): Key =>
 const NOT_THE_WRITERS = new Set([...SYSTEM_FIELDS, '_src', '_mr']);
 
 /** The document as its writer wrote it, without the fields of Cosmos DB and of Millrace. */
-export function withoutSystemFields(raw: Record<string, unknown>): Record<string, unknown> {
+export function feedWithoutSystemFields(raw: Record<string, unknown>): Record<string, unknown> {
   const doc: Record<string, unknown> = {};
   // A loop, because it runs for every change: a rest pattern takes three times as long.
   for (const name in raw) {
@@ -277,7 +277,7 @@ export function toDocument(source: SourceContainer, raw: Record<string, unknown>
   const type = typeOf(source.types, raw);
   const rules = type === undefined ? undefined : source.types.get(type);
   if (!rules || source.marks?.isEmptied(raw)) return null;
-  const stored = withoutSystemFields(raw);
+  const stored = feedWithoutSystemFields(raw);
   if (source.marks?.movedOf(raw, stored)?.gone) return null;
   const doc = source.marks?.leavingOf(raw, stored)?.stored ?? stored;
   const current = rules.upcast ? rules.upcast(doc) : doc;

@@ -1,5 +1,5 @@
 import type { Lease } from '../leases/lease.ts';
-import { DECISIONS, type Decision, type Need, type Sighting } from './decisions.ts';
+import { DECISIONS, type Decision, type SharingNeed, type Sighting } from './decisions.ts';
 
 export interface Balance {
   readonly host: string;
@@ -68,7 +68,7 @@ export function balance(leases: readonly Lease[], options: Balance): LeaseDecisi
   return leases.map((lease): LeaseDecision => {
     const sighting = sightings.get(lease) ?? 'live';
     const own = sighting === 'lapsed' || (sighting === 'own' && starting);
-    const need: Need = own && mayOwn > 0 ? 'starting' : mayTake > 0 ? 'more' : 'none';
+    const need: SharingNeed = own && mayOwn > 0 ? 'starting' : mayTake > 0 ? 'more' : 'none';
     const decision = DECISIONS[sighting][need];
     const decide = (decided: Decision, why: string): LeaseDecision => ({ lease, sighting, decision: decided, why });
     if (decision !== 'keep' && standingBack?.has(lease.id)) return decide('leave', STANDING_BACK);

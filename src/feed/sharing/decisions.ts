@@ -16,7 +16,7 @@ export type Sighting =
   | 'live';
 
 /** What this host needs. */
-export type Need =
+export type SharingNeed =
   /** Its own leases back: no other host uses its name. */
   | 'starting'
   /** Below its share. */
@@ -35,4 +35,4 @@ export const DECISIONS = {
   expired: { starting: 'take', more: 'take', none: 'leave' },
   left: { starting: 'take', more: 'take', none: 'take' },
   live: { starting: 'steal', more: 'steal', none: 'leave' },
-} as const satisfies Record<Sighting, Record<Need, Decision>>;
+} as const satisfies Record<Sighting, Record<SharingNeed, Decision>>;

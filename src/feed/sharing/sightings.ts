@@ -1,6 +1,6 @@
 import type { Lease } from '../leases/lease.ts';
 
-export interface Pace {
+export interface SharingPace {
   /** Milliseconds, as in `Timings`. */
   readonly acquireMs: number;
   readonly renewMs: number;
@@ -9,7 +9,7 @@ export interface Pace {
 
 /** What a host has seen in its lists of the leases: since when each is unchanged, and when to list them again. */
 export class Sightings {
-  readonly #pace: Pace;
+  readonly #pace: SharingPace;
   /** Since when this host has seen each lease unchanged. Expiry depends on this, not on clocks (PROC-L11). */
   readonly #seen = new Map<string, { readonly lease: Lease; readonly since: number }>();
   /** The tenure that each lease was taken from, and since when this host has known that. */
@@ -18,7 +18,7 @@ export class Sightings {
   readonly #writes = new Map<string, number>();
   #owners: ReadonlyMap<string, string | null> = new Map();
 
-  constructor(pace: Pace) {
+  constructor(pace: SharingPace) {
     this.#pace = pace;
   }
 

@@ -18,7 +18,7 @@ export interface TenureOptions {
   readonly clock: Clock;
 }
 
-export interface ReaderOptions extends TenureOptions {
+export interface TenureReaderOptions extends TenureOptions {
   readonly source: ChangeSource;
   /** Where to start a range without a position. */
   readonly start: Start;
@@ -31,10 +31,10 @@ export interface ReaderOptions extends TenureOptions {
 /** Reads a lease's range for one tenure. It stores no position: the caller passes it. */
 export class Reader {
   readonly #tenure: LeaseTenure;
-  readonly #options: ReaderOptions;
+  readonly #options: TenureReaderOptions;
   #lastReadAt = 0;
 
-  constructor(tenure: LeaseTenure, options: ReaderOptions) {
+  constructor(tenure: LeaseTenure, options: TenureReaderOptions) {
     this.#tenure = tenure;
     this.#options = options;
   }

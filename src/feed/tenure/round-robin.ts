@@ -2,7 +2,7 @@
  * Things that wait, taken in turns by tenant: one of each tenant that has any, then the next of each. Those of one tenant
  * come in the order in which they were added. Things without a tenant have turns together, as one tenant.
  */
-export class Turns<T> {
+export class RoundRobin<T> {
   /** The tenant whose turn is next stands first. */
   readonly #waiting = new Map<string | undefined, T[]>();
 

@@ -14,12 +14,12 @@ import { Handling, type HandlingOptions } from './lease-watch.ts';
 import type { LeaseTenure } from './lease-tenure.ts';
 import type { TenureListener } from './listener.ts';
 import type { Rejection } from './range-memory.ts';
-import { Reader, type ReaderOptions } from './reader.ts';
+import { Reader, type TenureReaderOptions } from './reader.ts';
 import { type OpenAside, WindowAside } from './deferred.ts';
 import { type Event, type State, type Terminal, isTerminal, nextState } from './states.ts';
 import { Window } from './window.ts';
 
-export interface SupervisorOptions extends ReaderOptions, HandlingOptions {
+export interface SupervisorOptions extends TenureReaderOptions, HandlingOptions {
   /** Changes with the same value are handled one after the other, others in parallel. Absent: page after page. */
   readonly order?: ((change: Change) => string) | undefined;
   /** With an `order`: values that have less than this part of a page's changes share a call of the handler. */

@@ -1,6 +1,6 @@
 import { type Change, type Page, feedLsnOf, onlyTenant } from '../reading/change.ts';
 import { lsnOf, positionAt } from '../reading/position.ts';
-import { Turns } from './round-robin.ts';
+import { RoundRobin } from './round-robin.ts';
 
 /** Fewer unacknowledged changes are no flood, however many pages have them. */
 const LEAST = 500;
@@ -66,7 +66,7 @@ export class Window {
   /** The last part of each order value. The next part of that value starts when it has ended. */
   readonly #lanes = new Map<string, Lane>();
   /** Parts that wait for one of the `concurrency` places. Tenants get them in turns (TEN-F1). */
-  readonly #ready = new Turns<() => void>();
+  readonly #ready = new RoundRobin<() => void>();
   readonly #watching = new Set<() => void>();
   #running = 0;
   /** Parts that run or wait. */

@@ -17,7 +17,7 @@ export interface Admitted {
 }
 
 /** Checks a document before it is sent, by Cosmos DB's own rules. Returns a text, the reason, if Cosmos DB would refuse it. */
-export function admit(step: Step, containers: ReadonlyMap<string, readonly KeyPath[]>): Admitted | string {
+export function admitSteps(step: Step, containers: ReadonlyMap<string, readonly KeyPath[]>): Admitted | string {
   const paths = containers.get(step.container);
   if (!paths) return `the model has no container ${step.container}`;
   if ('delete' in step) {

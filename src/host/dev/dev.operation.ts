@@ -13,7 +13,7 @@ import { progressTable } from '../run/progress.ts';
 import { openDashboard } from '../run/dashboard.ts';
 import { embeddedInput } from './embedded.ts';
 import { type Input, fileInput, workloadInput } from './input.ts';
-import { formatMoves, isWhole } from './moves.ts';
+import { formatMoves, isWholeShard } from './moves.ts';
 import { type DevSummary, play } from './play.ts';
 import { formatPublished, isRight } from './published.ts';
 import type { Registry } from '../../verbs/registry.ts';
@@ -106,7 +106,7 @@ export const dev = (registry: () => Registry) =>
     },
     format: formatSummary,
     ok: ({ verification, places = [], moved, published }) =>
-      (!moved || isWhole(moved)) &&
+      (!moved || isWholeShard(moved)) &&
       [verification, ...places.map((of) => of.verification)].every((of) => (of?.different ?? 0) === 0) &&
       (published ?? []).every(isRight),
   });

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import type { Emulator, EmulatorOptions } from '../../emulator/index.ts';
-import type { Answer } from '../../emulator/thread.ts';
+import type { ThreadAnswer } from '../../emulator/thread.ts';
 import { hostError } from '../errors.ts';
 
 const share = z.number().min(0).max(1).optional();
@@ -54,7 +54,7 @@ export interface Beside extends Pick<Emulator, 'endpoint' | 'key' | 'connectionS
 export async function startBeside(port: number, input: EmbeddedInput): Promise<Beside> {
   const file = new URL(`../../emulator/thread${extname(import.meta.url)}`, import.meta.url);
   const worker = new Worker(file, { workerData: await optionsOf(port, input) });
-  const [answer] = (await once(worker, 'message')) as [Answer];
+  const [answer] = (await once(worker, 'message')) as [ThreadAnswer];
   if ('refused' in answer) throw UsageError.from(answer.refused);
   if ('failed' in answer) throw hostError('emulator-failed', answer.failed);
 

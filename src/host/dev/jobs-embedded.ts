@@ -1,4 +1,4 @@
-import { SCHEMA } from '../../jobs/schema.ts';
+import { JOBS_SCHEMA } from '../../jobs/schema.ts';
 import { type EmbeddedPostgres, startPglite } from '../../postgres/pglite.ts';
 
 /**
@@ -7,4 +7,4 @@ import { type EmbeddedPostgres, startPglite } from '../../postgres/pglite.ts';
  */
 export const startEmbeddedJobs = ({ folder }: { folder?: string } = {}): Promise<EmbeddedPostgres> =>
   // All connections share one PostgreSQL session, which ignores the options of a client's connection.
-  startPglite({ folder, first: `CREATE SCHEMA IF NOT EXISTS ${SCHEMA}; SET search_path TO ${SCHEMA}` });
+  startPglite({ folder, first: `CREATE SCHEMA IF NOT EXISTS ${JOBS_SCHEMA}; SET search_path TO ${JOBS_SCHEMA}` });

@@ -7,7 +7,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { MAX_BATCH, MAX_BATCH_BYTES } from '../../access/document-access.ts';
 import type { EventStep } from '../../pipeline/workload.ts';
 import type { HubClients } from '../../access/hub-clients.ts';
-import { type Admitted, admit } from './admit.ts';
+import { type Admitted, admitSteps } from './admit.ts';
 import { admitEvent, sendEvents } from './hubs.ts';
 import type { Input } from './input.ts';
 import { Marker, type Progress } from './marker.ts';
@@ -52,7 +52,7 @@ const OPERATION_BYTES = 200;
  * next chunk starts after that. So the run after a kill writes at most one chunk again, whole, and every document ends
  * with its last content.
  */
-export async function load(options: LoaderOptions): Promise<Loaded> {
+export async function loadDocuments(options: LoaderOptions): Promise<Loaded> {
   const { input, signal, state, directory } = options;
   const marker = new Marker(state, input);
   const rejects = new RejectsFile(directory, input.name);
@@ -94,7 +94,7 @@ export async function load(options: LoaderOptions): Promise<Loaded> {
       if (refused === undefined) chunk.send(item.at, step);
       else chunk.reject(item.at, refused, item.text());
     } else {
-      const result = typeof step === 'string' ? step : admit(step, options.containers);
+      const result = typeof step === 'string' ? step : admitSteps(step, options.containers);
       if (typeof result === 'string') chunk.reject(item.at, result, item.text());
       else chunk.admit(item.at, result);
     }

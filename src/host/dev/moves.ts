@@ -274,5 +274,5 @@ export function formatMoves({ keys, container, moves, writes, lost }: MovedThere
   ].join('\n');
 }
 
-export const isWhole = ({ lost, moves }: MovedThereAndBack): boolean =>
+export const isWholeShard = ({ lost, moves }: MovedThereAndBack): boolean =>
   lost.length === 0 && moves.every(({ parked }) => parked.length === 0);

@@ -21,7 +21,7 @@ import { runPipeline } from '../run/run-pipeline.ts';
 import { untilAborted } from '../run/until-aborted.ts';
 import { buildAdded } from './build-added.ts';
 import type { Input } from './input.ts';
-import { type Loaded, load } from './loader.ts';
+import { type Loaded, loadDocuments } from './loader.ts';
 import type { Progress } from './marker.ts';
 import { type MovedThereAndBack, moveThereAndBack } from './moves.ts';
 import { type PublishedCheck, checkPublished } from './published.ts';
@@ -101,7 +101,7 @@ export async function play(
   const loadInput = async (): Promise<void> => {
     if (!source) return;
     const speed = new Speed();
-    result = await load({
+    result = await loadDocuments({
       database: services.place.database,
       databaseOf,
       state: services.place.state,

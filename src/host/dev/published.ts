@@ -4,7 +4,7 @@ import { type Doc, type Pipeline, type PublishSpec, projectionId } from '../../p
 import { visible } from '../../pipeline/oracle/recompute.ts';
 import type { PublishedEvent } from '../../emulator/index.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { plural, table } from '../../procedures/table.ts';
+import { plural, textTable } from '../../procedures/table.ts';
 
 /** The events of a hub, compared with the documents that they were published from. */
 export interface PublishedCheck {
@@ -103,7 +103,7 @@ function withoutTtl(data: unknown): unknown {
 
 export const formatPublished = (checks: readonly PublishedCheck[]): string =>
   [
-    table(
+    textTable(
       ['publish', 'hub', 'events', 'repeated', 'documents', 'missing', 'disordered'],
       checks.map((check) => [
         check.projection,

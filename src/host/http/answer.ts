@@ -2,20 +2,24 @@ import { MillraceError, UsageError, messageOf } from '../../base/errors.ts';
 import { BadRequest } from './input.ts';
 
 /** An HTTP answer of Millrace: JSON, which no cache may store. */
-export interface Answer {
+export interface HttpAnswer {
   readonly status: number;
   readonly jsonBody: unknown;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export const answer = (status: number, jsonBody: unknown, headers: Readonly<Record<string, string>> = {}): Answer => ({
+export const answer = (
+  status: number,
+  jsonBody: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): HttpAnswer => ({
   status,
   jsonBody,
   headers: { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...headers },
 });
 
 /** An error as an answer: its code, message and hint, without a stack or a cause. */
-export function failed(error: unknown): Answer {
+export function failed(error: unknown): HttpAnswer {
   if (!(error instanceof MillraceError))
     return answer(500, { error: { code: 'unexpected', message: messageOf(error) } });
   const { code, message, hint } = error;

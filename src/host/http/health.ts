@@ -2,11 +2,17 @@ import type { Workspace } from '../../runtime/workspace.ts';
 import { UsageError } from '../../base/errors.ts';
 import { FormatUnreadable } from '../../base/format.ts';
 import { type Binding, missingSettings } from '../functions/app-settings.ts';
-import { type Comparison, type Difference, compareDeployed, problemOf, tablesThatDiffer } from './readiness.ts';
+import {
+  type HttpComparison,
+  type DeclarationDifference,
+  compareDeployed,
+  problemOf,
+  tablesThatDiffer,
+} from './readiness.ts';
 import { recordStarts } from '../../runtime/hosts/trigger-host.ts';
 import { assertControlReadable } from '../../runtime/stored-formats.ts';
 import { loadLate } from '../functions/late.ts';
-import { type Answer, answer } from './answer.ts';
+import { type HttpAnswer, answer } from './answer.ts';
 import { HOST_ERRORS } from '../errors.ts';
 
 /** How long an answer is reused: health needs no key, so requests must cost little. */
@@ -26,8 +32,8 @@ export interface HealthOptions {
  * Answers `GET …/health/live` (the process answers) and `GET …/health/ready` (200, or 503 with the problems). It needs no
  * key, so it names containers, projections and settings, and never shows a value.
  */
-export function health(options: HealthOptions): (probe: string | undefined) => Promise<Answer> {
-  let last: { readonly at: number; readonly answer: Promise<Answer> } | undefined;
+export function health(options: HealthOptions): (probe: string | undefined) => Promise<HttpAnswer> {
+  let last: { readonly at: number; readonly answer: Promise<HttpAnswer> } | undefined;
   return async (probe = 'ready') => {
     if (probe === 'live') return answer(200, { live: true });
     if (probe !== 'ready') {
@@ -39,7 +45,7 @@ export function health(options: HealthOptions): (probe: string | undefined) => P
   };
 }
 
-async function ready({ workspace, bindings, unloadable, checkLeases }: HealthOptions): Promise<Answer> {
+async function ready({ workspace, bindings, unloadable, checkLeases }: HealthOptions): Promise<HttpAnswer> {
   try {
     if (unloadable !== undefined) throw unloadable;
     const missing = missingSettings(bindings);
@@ -69,7 +75,7 @@ async function ready({ workspace, bindings, unloadable, checkLeases }: HealthOpt
   }
 }
 
-function report({ differences, held }: Comparison): Answer {
+function report({ differences, held }: HttpComparison): HttpAnswer {
   const problems = differences.filter(({ holds, waits }) => holds || waits);
   const isReady = held.size === 0 && problems.every(({ waits }) => !waits);
   return answer(isReady ? 200 : 503, {
@@ -80,7 +86,7 @@ function report({ differences, held }: Comparison): Answer {
   });
 }
 
-const problemWith = ({ container, projection, what, waits }: Difference) =>
+const problemWith = ({ container, projection, what, waits }: DeclarationDifference) =>
   waits
     ? { code: 'tables-unready', message: `${container}: ${what}`, hint: HOST_ERRORS['tables-unready'].hint }
     : projection === undefined

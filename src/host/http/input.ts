@@ -10,7 +10,7 @@ import { HOST_ERRORS, type HostErrorCode } from '../errors.ts';
 export const MAX_BODY = 64 * 1024;
 
 /** The operation's input, and the flags of the request. */
-export interface Asked {
+export interface RequestedOperation {
   readonly input: Readonly<Record<string, unknown>>;
   readonly dryRun: boolean;
   readonly yes: boolean;
@@ -32,7 +32,7 @@ export class BadRequest extends UsageError<RequestErrorCode> {
  * The body of a POST: one JSON object with the operation's input, and `dryRun` and `yes` as on the command line.
  * @throws BadRequest 400, 413, 415
  */
-export function bodyInput(operation: Operation, bytes: Uint8Array, type: string | null): Asked {
+export function bodyInput(operation: Operation, bytes: Uint8Array, type: string | null): RequestedOperation {
   if (bytes.length > MAX_BODY) throw tooLarge(bytes.length);
   if (bytes.length === 0) return asked(operation, {});
   if (type !== null && !/^application\/([\w.-]+\+)?json\b/i.test(type))
@@ -58,7 +58,7 @@ export const tooLarge = (bytes: number): BadRequest =>
  * The query of a GET, with its texts converted to the types of the operation's schema.
  * @throws BadRequest 400
  */
-export function queryInput(operation: Operation, query: URLSearchParams): Asked {
+export function queryInput(operation: Operation, query: URLSearchParams): RequestedOperation {
   const types = fieldTypes(operation);
   const body: Record<string, unknown> = {};
   for (const [field, text] of parametersOf(query)) {
@@ -81,7 +81,10 @@ export function refuseQuery(what: string, query: URLSearchParams, hint: string):
 const parametersOf = (query: URLSearchParams): [string, string][] =>
   [...query].filter(([field]) => field !== 'code' && field !== 'clientId');
 
-function asked(operation: Operation, { dryRun = false, yes = false, ...input }: Record<string, unknown>): Asked {
+function asked(
+  operation: Operation,
+  { dryRun = false, yes = false, ...input }: Record<string, unknown>,
+): RequestedOperation {
   const known = [...fieldTypes(operation).keys()];
   const unknown = Object.keys(input).find((field) => !known.includes(field));
   if (unknown !== undefined) {

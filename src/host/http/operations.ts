@@ -1,11 +1,19 @@
 import { type HttpRequest, type InvocationContext } from '@azure/functions';
 import { z } from 'zod';
-import { type Effect, type Operation, effectOf, operationName } from '../../verbs/operation.ts';
+import { type VerbEffect, type Operation, effectOf, operationName } from '../../verbs/operation.ts';
 import type { Registry } from '../../verbs/registry.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
-import { type Answer, answer, failed } from './answer.ts';
+import { type HttpAnswer, answer, failed } from './answer.ts';
 import { record } from './audit.ts';
-import { type Asked, BadRequest, MAX_BODY, bodyInput, queryInput, refuseQuery, tooLarge } from './input.ts';
+import {
+  type RequestedOperation,
+  BadRequest,
+  MAX_BODY,
+  bodyInput,
+  queryInput,
+  refuseQuery,
+  tooLarge,
+} from './input.ts';
 import { logScreen } from './log-screen.ts';
 import { find, offered } from './offered.ts';
 import { type Role, admit } from './roles.ts';
@@ -28,11 +36,11 @@ export async function serveOperation(
   context: InvocationContext,
   signal: AbortSignal,
   { workspace, registry }: OperationsOptions,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const began = performance.now();
   let actor = 'nobody';
   let name = '';
-  let answered: Answer;
+  let answered: HttpAnswer;
   try {
     const admission = admit(request.headers, role);
     if (!('actor' in admission)) {
@@ -71,10 +79,10 @@ async function perform(
   operation: Operation,
   request: HttpRequest,
   given: { role: Role; workspace: Workspace; actor: string; signal: AbortSignal; context: InvocationContext },
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const { role, workspace, actor, context } = given;
   const name = operationName(operation);
-  const refuseChange = (effect: Effect): void => {
+  const refuseChange = (effect: VerbEffect): void => {
     if (role === 'reader' && effect !== 'reads') throw new BadRequest(405, 'method-wrong', `${name} changes something`);
   };
   refuseChange(operation.effect);
@@ -105,7 +113,7 @@ async function perform(
 
 const dedupeKey = (name: string, input: unknown): string => `${name} ${JSON.stringify(input)}`;
 
-async function askedBy(operation: Operation, request: HttpRequest): Promise<Asked> {
+async function askedBy(operation: Operation, request: HttpRequest): Promise<RequestedOperation> {
   if (request.method === 'GET') return queryInput(operation, request.query);
   refuseQuery(`A POST of ${operationName(operation)}`, request.query, 'Send it in the body, as one JSON object.');
   const announced = Number(request.headers.get('content-length') ?? 0);

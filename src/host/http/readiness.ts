@@ -16,7 +16,7 @@ import { existingContainers } from '../../runtime/existing-containers.ts';
  * A container that differs from what the pipeline needs, or a projection whose declaration differs from the one that
  * wrote its container.
  */
-export interface Difference {
+export interface DeclarationDifference {
   readonly container: string;
   /** The projection whose declaration changed under the same version; absent if the container differs. */
   readonly projection?: string;
@@ -27,8 +27,8 @@ export interface Difference {
   readonly waits?: true;
 }
 
-export interface Comparison {
-  readonly differences: readonly Difference[];
+export interface HttpComparison {
+  readonly differences: readonly DeclarationDifference[];
   /** The held projections, which apply no changes until the difference is fixed: the reason by `name@version`. */
   readonly held: ReadonlyMap<string, string>;
 }
@@ -39,7 +39,7 @@ type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
  * Compares the deployment with the pipeline's needs: containers, their keys, expiry and indexes. Compares also the
  * declaration of each projection with the one that wrote its data.
  */
-export async function compareDeployed(loaded: Loaded, services: Services): Promise<Comparison> {
+export async function compareDeployed(loaded: Loaded, services: Services): Promise<HttpComparison> {
   const [deployed, unreadable, redeclared] = await Promise.all([
     containersThatDiffer(loaded, services),
     unreadableFeeds(loaded.pipeline, services),
@@ -74,9 +74,9 @@ export async function compareDeployed(loaded: Loaded, services: Services): Promi
  * Tables that hosts can't write. Another error than these, such as a server that doesn't answer, is said without its text:
  * it may hold an address.
  */
-export async function tablesThatDiffer({ pipeline }: Loaded, signal: AbortSignal): Promise<Difference[]> {
+export async function tablesThatDiffer({ pipeline }: Loaded, signal: AbortSignal): Promise<DeclarationDifference[]> {
   const found = await Promise.all(
-    pipeline.effects.map(async (spec): Promise<Difference[]> => {
+    pipeline.effects.map(async (spec): Promise<DeclarationDifference[]> => {
       if (spec.kind !== 'table') return [];
       const at = { container: spec.table, projection: projectionId(spec), holds: false, waits: true } as const;
       try {
@@ -90,10 +90,10 @@ export async function tablesThatDiffer({ pipeline }: Loaded, signal: AbortSignal
 }
 
 /** Projections whose declaration changed under the same version: another build wrote the data. */
-async function redeclaredUnder(loaded: Loaded, { global: { state } }: Services): Promise<Difference[]> {
+async function redeclaredUnder(loaded: Loaded, { global: { state } }: Services): Promise<DeclarationDifference[]> {
   const fingerprints = new Fingerprints(state, loaded);
   const found = await Promise.all(
-    fingerprinted(loaded.pipeline).map(async (spec): Promise<Difference[]> => {
+    fingerprinted(loaded.pipeline).map(async (spec): Promise<DeclarationDifference[]> => {
       const changed = await fingerprints.changes(spec);
       if (changed.length === 0) return [];
       const projection = projectionId(spec);
@@ -112,8 +112,8 @@ async function redeclaredUnder(loaded: Loaded, { global: { state } }: Services):
 async function unreadableFeeds(
   { sources }: Loaded['pipeline'],
   { place: { database } }: Services,
-): Promise<Difference[]> {
-  const asked = [...allVersionsContainers(sources)].map(async (container): Promise<Difference[]> => {
+): Promise<DeclarationDifference[]> {
+  const asked = [...allVersionsContainers(sources)].map(async (container): Promise<DeclarationDifference[]> => {
     const feed = database.container(container).items.getChangeFeedIterator({
       changeFeedMode: ChangeFeedMode.AllVersionsAndDeletes,
       changeFeedStartFrom: ChangeFeedStartFrom.Now(),
@@ -132,7 +132,7 @@ async function unreadableFeeds(
   return (await Promise.all(asked)).flat();
 }
 
-async function containersThatDiffer({ pipeline, model }: Loaded, services: Services): Promise<Difference[]> {
+async function containersThatDiffer({ pipeline, model }: Loaded, services: Services): Promise<DeclarationDifference[]> {
   const needs = indexNeeds([...pipeline.projections, ...pipeline.embeds]);
   const wanted = wantedContainers({ pipeline, model }, services);
   const databases = [...new Set(wanted.map(({ database }) => database))];
@@ -165,7 +165,7 @@ function differencesOf(
   existing: ContainerDefinition | undefined,
   wanted: ContainerDefinition,
   needed: ReadonlySet<string>,
-): Difference[] {
+): DeclarationDifference[] {
   const container = wanted.id;
   if (!existing) return [{ container, what: 'does not exist', holds: true }];
   return diffContainer(existing, withoutThroughput(wanted)).map(({ what, from, to }) => ({

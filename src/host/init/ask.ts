@@ -1,7 +1,7 @@
 // The questions of `init`, for who starts it in a terminal without saying everything.
 import { createInterface } from 'node:readline/promises';
 
-export interface Asked {
+export interface InitAnswers {
   readonly directory: string;
   /** The folder of the user's own documents; undefined: the project begins with an example. */
   readonly from: string | undefined;
@@ -9,9 +9,9 @@ export interface Asked {
 }
 
 /** What was given already, which is not asked. */
-export type Given = { readonly [K in keyof Asked]?: Asked[K] | undefined };
+export type Given = { readonly [K in keyof InitAnswers]?: InitAnswers[K] | undefined };
 
-export interface Terminal {
+export interface InitTerminal {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
 }
@@ -19,7 +19,7 @@ export interface Terminal {
 export const DEFAULT_DIRECTORY = 'my-app';
 
 /** Asks at most three questions; an empty answer takes what stands in brackets. Rejects if `signal` is aborted. */
-export async function ask(given: Given, { input, output }: Terminal, signal: AbortSignal): Promise<Asked> {
+export async function ask(given: Given, { input, output }: InitTerminal, signal: AbortSignal): Promise<InitAnswers> {
   const terminal = createInterface({ input, output });
   // Readline gets Ctrl-C from the terminal, the process does not: pass it on.
   terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));

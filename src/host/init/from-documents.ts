@@ -9,7 +9,7 @@ import { readDesign } from '../../model/reader/design.ts';
 import { factsOf } from '../../model/rules/index.ts';
 import { generateTypes, modelName } from '../../model/types/generate.ts';
 import { filesOf } from '../../procedures/apply/infra.ts';
-import { DESIGN, REQUIREMENTS } from '../../verbs/model/pair.ts';
+import { DESIGN_FILE, REQUIREMENTS } from '../../verbs/model/pair.ts';
 import { loadModel } from '../../runtime/pipeline/load-pipeline.ts';
 import { hostError } from '../errors.ts';
 
@@ -34,9 +34,9 @@ export async function fromDocuments(given: string, name: string): Promise<FromDo
   const folder = found?.isFile() ? dirname(given) : given;
   const text = (file: string): Promise<string | undefined> =>
     readFile(join(folder, file), 'utf8').catch(() => undefined);
-  const [design, requirements] = [await text(DESIGN), await text(REQUIREMENTS)];
-  if (design === undefined) throw hostError('init-documents', `There is no ${DESIGN} in ${folder}`);
-  const file = join(folder, DESIGN);
+  const [design, requirements] = [await text(DESIGN_FILE), await text(REQUIREMENTS)];
+  if (design === undefined) throw hostError('init-documents', `There is no ${DESIGN_FILE} in ${folder}`);
+  const file = join(folder, DESIGN_FILE);
   const model = await loadModel(file);
   const read = await readDesign(file);
   const { projections: rows } = read;
@@ -45,7 +45,7 @@ export async function fromDocuments(given: string, name: string): Promise<FromDo
   const infra = await filesOf({ pipeline, model }, { leases: 'leases', state: 'millrace' });
   return {
     files: [
-      { to: `pipeline/${DESIGN}`, text: design },
+      { to: `pipeline/${DESIGN_FILE}`, text: design },
       ...(requirements === undefined ? [] : [{ to: `pipeline/${REQUIREMENTS}`, text: requirements }]),
       { to: 'pipeline/model.types.ts', text: generateTypes(model) },
       { to: 'pipeline/pipeline.ts', text: pipelineText(name, model, rows, tenant) },
@@ -79,7 +79,7 @@ function pipelineText(name: string, model: Model, rows: readonly ProjectionRow[]
 import { definePipeline, model${deletions.length === 0 ? '' : ', source'} } from 'millrace';
 import type { ${root} } from './model.types.ts';
 
-const m = model<${root}>('./${DESIGN}');
+const m = model<${root}>('./${DESIGN_FILE}');
 
 export default definePipeline({
   name: '${name}',

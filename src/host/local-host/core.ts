@@ -6,11 +6,11 @@ import { hostError } from '../errors.ts';
 export interface FunctionMetadata {
   readonly name: string;
   readonly bindings: Readonly<Record<string, Binding>>;
-  readonly retryOptions?: RetryOptions;
+  readonly retryOptions?: TriggerRetryOptions;
 }
 
 /** Durations in the library's form: whole seconds, as text. */
-export interface RetryOptions {
+export interface TriggerRetryOptions {
   readonly retryStrategy?: 'fixedDelay' | 'exponentialBackoff';
   readonly maxRetryCount?: number;
   readonly delayInterval?: { readonly seconds?: number };

@@ -13,7 +13,7 @@ import type { Change } from '../../feed/reading/change.ts';
 import type { FeedMode, Start } from '../../feed/reading/source.ts';
 import { plural } from '../../procedures/table.ts';
 import { openAccount } from '../../runtime/services.ts';
-import type { FunctionMetadata, RetryOptions } from './core.ts';
+import type { FunctionMetadata, TriggerRetryOptions } from './core.ts';
 import { resolveNames } from './names.ts';
 import { refuseShared } from './refuse-shared.ts';
 import { type RetryingOptions, retrying } from './retrying.ts';
@@ -34,7 +34,7 @@ export interface CosmosTrigger {
   readonly maxItems: number;
   readonly start: Start;
   readonly pollMs: number;
-  readonly retry: RetryOptions | undefined;
+  readonly retry: TriggerRetryOptions | undefined;
 }
 
 /** The values of `changeFeedMode`. */

@@ -6,7 +6,7 @@ import { hubFailure } from '../../access/event-hub.ts';
 import { eventHubs } from '../../runtime/event-hubs.ts';
 import type { HubHostSettings } from './app-files.ts';
 import type { RunningTrigger } from './cosmos-triggers.ts';
-import type { FunctionMetadata, Invocation, RetryOptions } from './core.ts';
+import type { FunctionMetadata, Invocation, TriggerRetryOptions } from './core.ts';
 import { type EventShape, invocationOf } from './event-hub-data.ts';
 import { resolveNames } from './names.ts';
 import { refuseShared } from './refuse-shared.ts';
@@ -22,7 +22,7 @@ export interface EventHubTrigger extends EventShape {
   readonly settings: Pick<Settings, 'eventHubs' | 'storage'>;
   readonly hub: string;
   readonly consumerGroup: string;
-  readonly retry: RetryOptions | undefined;
+  readonly retry: TriggerRetryOptions | undefined;
 }
 
 /** The container of the Functions host's checkpoints, so that either host can resume where the other stopped. */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { defineOperation } from '../../verbs/operation.ts';
 import type { Screen } from '../../procedures/screen.ts';
-import { plural, table } from '../../procedures/table.ts';
+import { plural, textTable } from '../../procedures/table.ts';
 import type { Binding } from '../functions/app-settings.ts';
 import { readAppFiles } from './app-files.ts';
 import { watchFiles } from './watch-files.ts';
@@ -82,7 +82,7 @@ export const functionsStart = defineOperation({
   },
   format: (result) =>
     Array.isArray(result)
-      ? `${table(
+      ? `${textTable(
           ['function', 'trigger', 'on'],
           result.map(({ name, type, binding }) => [name, type, onWhat(binding)]),
         )}\n${plural(result.length, 'function')}`

@@ -1,11 +1,11 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { RetryOptions } from './core.ts';
+import type { TriggerRetryOptions } from './core.ts';
 
-export interface Delivery {
+export interface TriggerDelivery {
   /** The function's name. */
   readonly name: string;
-  readonly retry: RetryOptions | undefined;
+  readonly retry: TriggerRetryOptions | undefined;
   /** The delivered batch, for messages: `12 documents`. */
   readonly what: string;
 }
@@ -22,7 +22,7 @@ export interface RetryingOptions {
  * without a policy, the batch is lost. Rejects when the host ends.
  */
 export async function retrying(
-  { name, retry, what }: Delivery,
+  { name, retry, what }: TriggerDelivery,
   { say, signal, clock = systemClock }: RetryingOptions,
   once: (retryCount: number) => Promise<void>,
 ): Promise<void> {
@@ -46,7 +46,7 @@ export async function retrying(
   }
 }
 
-function pauseOf(retry: RetryOptions | undefined, attempt: number): number {
+function pauseOf(retry: TriggerRetryOptions | undefined, attempt: number): number {
   if (retry?.retryStrategy === 'exponentialBackoff') {
     const [least, most] = [retry.minimumInterval?.seconds ?? 1, retry.maximumInterval?.seconds ?? 60];
     return 1000 * Math.min(most, least * 2 ** attempt);

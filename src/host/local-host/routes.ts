@@ -9,7 +9,7 @@ export interface Route {
   readonly authLevel: 'anonymous' | 'function' | 'admin';
 }
 
-export interface Match {
+export interface TriggerMatch {
   readonly route: Route;
   readonly params: Readonly<Record<string, string>>;
 }
@@ -37,7 +37,7 @@ export function match(
   routes: readonly Route[],
   method: string,
   path: string,
-): Match | { readonly methods: readonly string[] } {
+): TriggerMatch | { readonly methods: readonly string[] } {
   const segments = path.split('/').filter(Boolean);
   const fitting = routes
     .flatMap((route) => {

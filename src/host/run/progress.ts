@@ -1,5 +1,5 @@
 import { sayRate } from '../../base/speed.ts';
-import { plural, table } from '../../procedures/table.ts';
+import { plural, textTable } from '../../procedures/table.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { App } from '../../runtime/hosts/processor-host.ts';
 import type { SourceStatus } from '../../runtime/source-reading.ts';
@@ -26,7 +26,7 @@ export interface ProjectionProgress {
 /** How long a read may take before the result of the read before it counts as old. */
 const READ_MS = 15_000;
 
-export function progressOf(
+export function hostProgressOf(
   app: Pick<App, 'stats' | 'sources'>,
   now = Date.now(),
   clock: Pick<Clock, 'monotonic'> = systemClock,
@@ -95,7 +95,7 @@ function highest(lags: readonly (number | null)[]): number | null {
 const round = (value: number): number => Math.round(value * 100) / 100;
 
 export function progressTable(rows: readonly ProjectionProgress[]): string[] {
-  return table(
+  return textTable(
     ['projection', 'changes', 'writes', 'requests', 'RU/change', 'lag s', 'parked'],
     rows.map((row) => [
       row.projection,
@@ -120,7 +120,7 @@ export function progressLine(
   const followed = rows.filter(({ follows }) => follows);
   const lag = highest(followed.map((row) => row.lag));
   return [
-    plural(changesOf(rows), 'change'),
+    plural(hostChangesOf(rows), 'change'),
     ...(perSecond === undefined || perSecond === 0 ? [] : [sayRate(perSecond)]),
     plural(
       rows.reduce((total, { writes }) => total + writes, 0),
@@ -132,5 +132,5 @@ export function progressLine(
 }
 
 /** A change counts once for each projection that applied it. */
-export const changesOf = (rows: readonly ProjectionProgress[]): number =>
+export const hostChangesOf = (rows: readonly ProjectionProgress[]): number =>
   rows.reduce((total, { changes }) => total + changes, 0);

@@ -29,7 +29,7 @@ export async function sampleRates(
 }
 
 /** Each lease of this host: its rates as of the last sample, its page in hand, and its last rejection. */
-export function rangesOf(app: Pick<App, 'sources'>, rates: Rates, monotonic: number): Ranges {
+export function hostRangesOf(app: Pick<App, 'sources'>, rates: Rates, monotonic: number): Ranges {
   return app.sources().flatMap(({ container, leases }) =>
     leases.map(({ id, inHand, deliveries, rejection }) => {
       const lease = tokenOf(id);

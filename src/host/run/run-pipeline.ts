@@ -7,7 +7,7 @@ import type { Screen } from '../../procedures/screen.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { type App, compose } from '../../runtime/hosts/processor-host.ts';
 import { type LettersNow, startLettersNow } from './letters-now.ts';
-import { type ProjectionProgress, changesOf, progressLine, progressOf, withBefore } from './progress.ts';
+import { type ProjectionProgress, hostChangesOf, progressLine, hostProgressOf, withBefore } from './progress.ts';
 import { startSignals } from './signals.ts';
 import { STATUS_MS, startStatusWriter } from './status-writer.ts';
 import { watchTroubles } from './watch.ts';
@@ -38,11 +38,11 @@ export async function runPipeline(
 ): Promise<ProjectionProgress[]> {
   const { screen, head = () => [], before = [], statusMs = STATUS_MS, ...composition } = options;
   const app = await compose(composition);
-  const progress = (): ProjectionProgress[] => withBefore(progressOf(app), before);
+  const progress = (): ProjectionProgress[] => withBefore(hostProgressOf(app), before);
   const speed = new Speed();
   let letters: LettersNow | undefined;
   const show = (rows: readonly ProjectionProgress[]): void => {
-    speed.note(changesOf(rows), systemClock.monotonic());
+    speed.note(hostChangesOf(rows), systemClock.monotonic());
     screen.draw([[...head(), progressLine(rows, { perSecond: speed.perSecond(), parked: letters?.now() })].join('; ')]);
   };
   const endWatch = watchTroubles((line) => screen.line(line));

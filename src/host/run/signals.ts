@@ -6,7 +6,7 @@ import type { App, ComposeOptions } from '../../runtime/hosts/processor-host.ts'
 import { startBacklogMetrics } from './deferred-metrics.ts';
 import { startLetterMetrics } from './letter-metrics.ts';
 import { startProjectionMetrics } from './projection-metrics.ts';
-import { rangesOf } from './ranges.ts';
+import { hostRangesOf } from './ranges.ts';
 import { startTenantMetrics } from './tenant-metrics.ts';
 import { startTenantRecordMetrics } from './tenant-record-metrics.ts';
 import { startVerificationMetrics } from './verification-metrics.ts';
@@ -22,7 +22,7 @@ export function startSignals(
       .places()
       .map(({ shard, pipeline, place }) => ({ shard, waiting: waitingTenants(pipeline, place.state, signal) }));
   const ends = [
-    startTelemetry({ lags: () => app.lags(), ranges: () => rangesOf(app, rates, systemClock.monotonic()) }),
+    startTelemetry({ lags: () => app.lags(), ranges: () => hostRangesOf(app, rates, systemClock.monotonic()) }),
     startProjectionMetrics(app),
     startLetterMetrics(() => app.places()),
     startTenantMetrics(app),

@@ -6,8 +6,8 @@ import { type HostStatus, STATUS_KEY, STATUS_TTL } from '../../procedures/status
 import type { Services } from '../../runtime/workspace.ts';
 import type { App } from '../../runtime/hosts/processor-host.ts';
 import type { Rates } from '../../feed/processor/rates.ts';
-import { progressOf } from './progress.ts';
-import { failureText, rangesOf, sampleRates } from './ranges.ts';
+import { hostProgressOf } from './progress.ts';
+import { failureText, hostRangesOf, sampleRates } from './ranges.ts';
 
 export interface StatusWriterOptions {
   readonly services: Pick<Services, 'global'>;
@@ -42,7 +42,7 @@ export function startStatusWriter({
     await sampleRates(app, rates, clock).catch(() => undefined);
     const document = {
       ...statusOf(app, host, startedAt, clock),
-      ranges: rangesOf(app, rates, clock.monotonic()),
+      ranges: hostRangesOf(app, rates, clock.monotonic()),
       version,
       pk: STATUS_KEY,
       type: 'millrace.status',
@@ -81,7 +81,7 @@ function statusOf(
     id: host,
     at: new Date(now).toISOString(),
     startedAt,
-    projections: progressOf(app, now).map(({ projection, changes, ruPerChange, lag, parked }) => ({
+    projections: hostProgressOf(app, now).map(({ projection, changes, ruPerChange, lag, parked }) => ({
       projection,
       changes,
       ruPerChange,

@@ -5,14 +5,14 @@ import type { Change } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { type FitOptions, fitOf } from '../sink-type.ts';
 import { Guess } from '../create-first.ts';
-import { type Located, Locators, hasLeft, placeId } from '../locator.ts';
+import { type Located, Locators, locatorHasLeft, placeId } from '../locator.ts';
 import { type Runner, evaluate, wantedChanges } from '../runner.ts';
 import { type SinkContainer, sinkKey } from '../sink-container.ts';
-import { type Group, type Item, foldGroup } from './fold.ts';
-import { type Values, valuesOf } from './measures.ts';
+import { type AggregateGroup, type Item, foldGroup } from './fold.ts';
+import { type Values, aggregateValuesOf } from './measures.ts';
 
 /** A group that a document is in, with what it adds there. */
-type Contribution = Group & { readonly values: Values | null };
+type Contribution = AggregateGroup & { readonly values: Values | null };
 
 export interface AggregateRunnerOptions extends FitOptions {
   readonly stateContainer: string;
@@ -53,13 +53,13 @@ export function aggregateRunner(
       },
       { concurrency: 128 },
     );
-    if (!spec.stable) await locators.prune(located.filter(hasLeft), access);
+    if (!spec.stable) await locators.prune(located.filter(locatorHasLeft), access);
   };
   return { id, order: 'document', sources: [spec.from], apply };
 }
 
 /** Every group that the change affects: those it is in, with its values, and those it left, with null. */
-const itemsOf = ({ change, places, departed }: Located<Contribution>): (Item & { group: Group })[] => [
+const itemsOf = ({ change, places, departed }: Located<Contribution>): (Item & { group: AggregateGroup })[] => [
   ...places.map((place) => ({ change, values: place.values, group: place })),
   ...departed.map((place) => ({ change, values: null, group: { ...place, fields: undefined } })),
 ];
@@ -70,16 +70,16 @@ function contributionsOf(spec: AggregateSpec, sink: SinkContainer, change: Chang
   // Without a locator, a document that no longer counts must be removed from its group: the group is the same as before.
   if (!counts && !spec.stable) return [];
   const rows = spec.each ? spec.each(doc) : [doc];
-  const grouped = new Map<string, { group: Group; rows: unknown[] }>();
+  const grouped = new Map<string, { group: AggregateGroup; rows: unknown[] }>();
   for (const row of rows) {
     const fields = spec.groupBy(row, doc);
-    const group: Group = { key: sinkKey(sink, fields), id: aggregateId(spec.into.type, fields), fields };
+    const group: AggregateGroup = { key: sinkKey(sink, fields), id: aggregateId(spec.into.type, fields), fields };
     const of = grouped.get(placeId(group));
     if (of) of.rows.push(row);
     else grouped.set(placeId(group), { group, rows: [row] });
   }
   return [...grouped.values()].map(({ group, rows: own }) => ({
     ...group,
-    values: counts ? valuesOf(spec.measures, own) : null,
+    values: counts ? aggregateValuesOf(spec.measures, own) : null,
   }));
 }

@@ -3,7 +3,7 @@ import { formatOf } from '../../base/format.ts';
 import { digest } from '../../base/json.ts';
 import type { Change, Identity, Version } from '../../feed/reading/change.ts';
 import { type SinkContainer, keyFields } from '../sink-container.ts';
-import type { Place } from '../locator.ts';
+import type { SinkPlace } from '../locator.ts';
 import type { Values } from './measures.ts';
 
 /** What one source document adds to one group now. It is stored in the logical partition of the aggregate. */
@@ -26,7 +26,7 @@ export const contributionId = (projection: string, aggregateId: string, { contai
 export function contributionDocument(
   sink: SinkContainer,
   projection: string,
-  group: Place,
+  group: SinkPlace,
   change: Change,
   values: Values | null,
 ): ContributionDocument {

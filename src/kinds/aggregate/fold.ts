@@ -6,7 +6,7 @@ import { MAX_BATCH, type SinkDocument, type DocumentAccess, type Write } from '.
 import { chunksOf } from '../chunks.ts';
 import { untilDone } from '../conflict.ts';
 import type { Guess } from '../create-first.ts';
-import type { Place } from '../locator.ts';
+import type { SinkPlace } from '../locator.ts';
 import { Poison } from '../runner.ts';
 import type { SinkContainer } from '../sink-container.ts';
 import { standing } from '../stamp.ts';
@@ -23,7 +23,7 @@ export interface Item {
   readonly values: Values | null;
 }
 
-export interface Group extends Place {
+export interface AggregateGroup extends SinkPlace {
   /** The group's fields as `groupBy` returned them; undefined where documents only leave the group. */
   readonly fields: Readonly<Record<string, unknown>> | undefined;
 }
@@ -45,7 +45,7 @@ export interface FoldTarget {
  */
 export async function foldGroup(
   target: FoldTarget,
-  group: Group,
+  group: AggregateGroup,
   items: readonly Item[],
   sink: DocumentAccess,
 ): Promise<void> {
@@ -57,7 +57,7 @@ export async function foldGroup(
 /** Halves the items where they are too many for one batch, or where one of them is refused. */
 async function foldChunk(
   target: FoldTarget,
-  group: Group,
+  group: AggregateGroup,
   items: readonly Item[],
   sink: DocumentAccess,
 ): Promise<void> {
@@ -78,7 +78,7 @@ async function foldChunk(
 /** `blind`: creates the contributions without a read before; the create fails where one exists. */
 async function foldOnce(
   target: FoldTarget,
-  group: Group,
+  group: AggregateGroup,
   items: readonly Item[],
   access: DocumentAccess,
   blind: boolean,
@@ -128,7 +128,7 @@ function ownPart(aggregate: SinkDocument): Own | undefined {
   return isObject(own) ? (own as unknown as Own) : undefined;
 }
 
-function occupied({ sink }: FoldTarget, group: Group, found: SinkDocument, items: readonly Item[]): Poison {
+function occupied({ sink }: FoldTarget, group: AggregateGroup, found: SinkDocument, items: readonly Item[]): Poison {
   const error = projectionsError(
     'sink-occupied',
     `${sink.name} already has a document ${group.id} of type ${String(found['type'])} that this projection did not write`,

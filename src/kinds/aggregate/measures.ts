@@ -6,11 +6,11 @@ import { projectionsError } from '../errors.ts';
 /** What one document adds to one group: its number of rows there, and its part of each measure. */
 export interface Values {
   readonly rows: number;
-  readonly m: Readonly<Record<string, Part>>;
+  readonly m: Readonly<Record<string, MeasurePart>>;
 }
 
 /** sum, avg: the sum; min, max: the extreme; histogram: rows by bucket; distinct: each value once; top: the best rows. */
-export type Part = number | readonly number[] | readonly string[] | TopPart;
+export type MeasurePart = number | readonly number[] | readonly string[] | TopPart;
 
 export interface TopPart {
   /** The largest `by`; queries select contributions by it. */
@@ -28,8 +28,8 @@ const MOST_VALUES = 49;
 const MOST_KEPT_BYTES = 1_000;
 
 /** Folds the rows of one document that belong to one group. Throws if a measure can't use the value of a row. */
-export function valuesOf(measures: AggregateSpec['measures'], rows: readonly unknown[]): Values {
-  const m: Record<string, Part> = {};
+export function aggregateValuesOf(measures: AggregateSpec['measures'], rows: readonly unknown[]): Values {
+  const m: Record<string, MeasurePart> = {};
   for (const [field, measure] of Object.entries(measures)) {
     const part = partOf(field, measure, rows);
     if (part !== undefined) m[field] = part;
@@ -37,7 +37,7 @@ export function valuesOf(measures: AggregateSpec['measures'], rows: readonly unk
   return { rows: rows.length, m };
 }
 
-function partOf(field: string, measure: MeasureSpec, rows: readonly unknown[]): Part | undefined {
+function partOf(field: string, measure: MeasureSpec, rows: readonly unknown[]): MeasurePart | undefined {
   if (measure.kind === 'count') return undefined;
   if (measure.kind === 'histogram') return countByBucket(field, measure, rows);
   if (measure.kind === 'top') return bestRows(field, measure, rows);

@@ -3,8 +3,8 @@ import type { AggregateSpec, MeasureSpec } from '../../pipeline/specs.ts';
 import type { Write } from '../../access/document-access.ts';
 import { countDistinct } from './distinct.ts';
 import { mergeExtremes } from './extremes.ts';
-import type { Part, Values } from './measures.ts';
-import type { Fold, Kept, Own } from './step.ts';
+import type { MeasurePart, Values } from './measures.ts';
+import type { Fold, KeptMeasure, Own } from './step.ts';
 import { mergeTop } from './top.ts';
 import { projectionsError } from '../errors.ts';
 
@@ -29,7 +29,7 @@ export async function nextAggregate(spec: AggregateSpec, fold: Fold, next: Next)
   const fields: Record<string, unknown> = {};
   const sums: Record<string, number> = {};
   const rounding: Record<string, number> = {};
-  const kept: Record<string, Kept> = {};
+  const kept: Record<string, KeptMeasure> = {};
   const writes: Write[] = [];
   for (const [field, measure] of Object.entries(spec.measures)) {
     const before = aggregate?.[field];
@@ -79,7 +79,7 @@ const delta = ({ replaced }: Fold, of: (values: Values) => number): number =>
   replaced.reduce((sum, { before, after }) => sum + (after ? of(after) : 0) - (before ? of(before) : 0), 0);
 
 const added = (field: string, fold: Fold): number => delta(fold, ({ m }) => numberOf(m[field]));
-const numberOf = (part: Part | undefined): number => (typeof part === 'number' ? part : 0);
+const numberOf = (part: MeasurePart | undefined): number => (typeof part === 'number' ? part : 0);
 
 /**
  * The most that one step adds to a sum's rounding error, to first order. Each of k additions is off by at most u = 2^-53

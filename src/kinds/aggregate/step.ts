@@ -20,10 +20,10 @@ export interface Own {
   /** The largest error of each sum, from rounding at every addition and subtraction; integers are exact. */
   readonly rounding?: Readonly<Record<string, number>>;
   /** Rows kept behind the tops, more than are shown. */
-  readonly kept?: Readonly<Record<string, Kept>>;
+  readonly kept?: Readonly<Record<string, KeptMeasure>>;
 }
 
-export interface Kept {
+export interface KeptMeasure {
   readonly rows: readonly KeptRow[];
   /** Whether every row of the group is among them. */
   readonly all: boolean;

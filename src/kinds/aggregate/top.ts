@@ -1,4 +1,4 @@
-import { type Fold, type Kept, type KeptRow, queryContributions } from './step.ts';
+import { type Fold, type KeptMeasure, type KeptRow, queryContributions } from './step.ts';
 import { type TopPart, type Values, byRank } from './measures.ts';
 
 /**
@@ -6,7 +6,7 @@ import { type TopPart, type Values, byRank } from './measures.ts';
  * group: a new row enters only above the last kept one, unless all are kept. It queries the contributions only if fewer
  * than `n` rows are left and others exist.
  */
-export async function mergeTop(n: number, field: string, fold: Fold): Promise<Kept> {
+export async function mergeTop(n: number, field: string, fold: Fold): Promise<KeptMeasure> {
   const known = fold.own?.kept?.[field] ?? { rows: [], all: true };
   const inBatch = new Set(fold.replaced.map(({ id }) => id));
   const stay = known.rows.filter(({ c }) => !inBatch.has(c));
@@ -19,7 +19,7 @@ export async function mergeTop(n: number, field: string, fold: Fold): Promise<Ke
 }
 
 /** Keeps one more row for each row that is shown, so that the contributions are rarely queried. */
-const cut = (rows: readonly KeptRow[], n: number, all: boolean): Kept => ({
+const cut = (rows: readonly KeptRow[], n: number, all: boolean): KeptMeasure => ({
   rows: rows.slice(0, 2 * n),
   all: all && rows.length <= 2 * n,
 });
@@ -29,7 +29,7 @@ const cut = (rows: readonly KeptRow[], n: number, all: boolean): Kept => ({
  * `2n` contributions with the best rows contain the `2n` best rows. All contributions whose best equals that of the last
  * are included, so that the cut between equals isn't random.
  */
-async function queryBest(n: number, field: string, fold: Fold, added: readonly KeptRow[]): Promise<Kept> {
+async function queryBest(n: number, field: string, fold: Fold, added: readonly KeptRow[]): Promise<KeptMeasure> {
   const most = 2 * n;
   const leaders = await queryContributions<{ id: string; v: number }>(fold, {
     path: [field, 'best'],

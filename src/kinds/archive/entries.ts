@@ -13,7 +13,7 @@ import { projectionsError } from '../errors.ts';
 export type StoredEntry = ArchiveEntry & { readonly etag: string };
 
 /** What a look for an entry has found. */
-export interface Found {
+export interface FoundEntry {
   readonly entry: StoredEntry | undefined;
 }
 
@@ -91,7 +91,7 @@ export class Entries {
     change: Change,
     blob: NonNullable<ArchiveEntry['blob']>,
     access: DocumentAccess,
-    read?: Found,
+    read?: FoundEntry,
   ): Promise<Entered> {
     let entered: Entered = 'overtaken';
     await this.#advance(change, access, read, async (known) => {
@@ -223,7 +223,7 @@ export class Entries {
   async #advance(
     change: Change,
     access: DocumentAccess,
-    read: Found | undefined,
+    read: FoundEntry | undefined,
     decide: (known: StoredEntry | undefined) => Promise<Body | undefined>,
   ): Promise<void> {
     await untilDone(`The archive entry of ${change.container}/${change.id}`, async (first) => {

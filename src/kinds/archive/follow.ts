@@ -23,7 +23,7 @@ export interface Followed {
  * document in the order of its all-versions feed; `known`: its entry before them. `mayExpire`: whether a version has a
  * time to live that isn't the archive's. It needs no previous images.
  */
-export function follow(
+export function followEntry(
   known: Standing | undefined,
   changes: readonly Change[],
   mayExpire: (change: Change) => boolean,

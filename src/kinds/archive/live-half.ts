@@ -6,7 +6,7 @@ import type { DocumentAccess } from '../../access/document-access.ts';
 import { untilDone } from '../conflict.ts';
 import { Entries, type StoredEntry, forEach } from './entries.ts';
 import type { ArchiveEntry } from './entry.ts';
-import { type Followed, follow } from './follow.ts';
+import { type Followed, followEntry } from './follow.ts';
 import { stay } from './leaving.ts';
 
 type Blob = NonNullable<ArchiveEntry['blob']>;
@@ -76,7 +76,7 @@ class PageHalf {
   follow(known: StoredEntry | undefined, changes: readonly Change[]): Followed & { readonly known: typeof known } {
     const { defaultTtl = -1 } = this.#options;
     const mayExpire = ({ doc }: Change): boolean => Number(doc?.['ttl'] ?? defaultTtl) > 0;
-    return { ...follow(known, changes, mayExpire), known };
+    return { ...followEntry(known, changes, mayExpire), known };
   }
 
   /** Writes the versions to the archive that no blob has yet: those of a page together. */

@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type CopySpec, projectionId } from '../../pipeline/specs.ts';
-import { OWN_TYPE, type SourceContainer, tenantOf, toDocument } from '../../feed/reading/mapper.ts';
+import { OWN_TYPE, type SourceContainer, feedTenantOf, toDocument } from '../../feed/reading/mapper.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import type { ColdRead } from '../archive/cold-read.ts';
@@ -17,7 +17,7 @@ export interface Refresh {
   readonly state: JoinState;
 }
 
-export interface FanOut {
+export interface CopyFanOut {
   readonly spec: CopySpec;
   readonly sink: SinkContainer;
   /** The copied type's container. */
@@ -35,7 +35,7 @@ export interface FanOut {
  * is repeated until a query that began 2 × the read lag after the states were written finds nothing. If a copy is
  * written later with the old state, its confirmation fails and its own writer makes it again (COPY-J1).
  */
-export async function refreshCopies(fan: FanOut, due: readonly Refresh[], access: DocumentAccess): Promise<void> {
+export async function refreshCopies(fan: CopyFanOut, due: readonly Refresh[], access: DocumentAccess): Promise<void> {
   if (due.length === 0) return;
   const settledAt = systemClock.monotonic() + 2 * fan.readLagMs;
   for (;;) {
@@ -52,7 +52,7 @@ export async function refreshCopies(fan: FanOut, due: readonly Refresh[], access
 }
 
 async function outdated(
-  { spec, sink }: FanOut,
+  { spec, sink }: CopyFanOut,
   { join, state }: Refresh,
   access: DocumentAccess,
 ): Promise<CopyDocument[]> {
@@ -72,7 +72,7 @@ async function outdated(
  * source has a newer version (its feed delivers it), or the read was too old (the next query finds the copy again).
  */
 async function changeOf(
-  { spec, source, cold }: FanOut,
+  { spec, source, cold }: CopyFanOut,
   copy: CopyDocument,
   access: DocumentAccess,
 ): Promise<Change | undefined> {
@@ -89,7 +89,7 @@ async function changeOf(
         key,
         id,
         version,
-        ...tenantOf(source, doc),
+        ...feedTenantOf(source, doc),
         at: Number(raw['_ts']) * 1000,
         op: 'upsert',
         doc,

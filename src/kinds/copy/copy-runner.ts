@@ -7,7 +7,7 @@ import type { ColdRead } from '../archive/cold-read.ts';
 import { untilDone } from '../conflict.ts';
 import { type FitOptions, fitOf } from '../sink-type.ts';
 import { Guess } from '../create-first.ts';
-import { Locators, hasLeft } from '../locator.ts';
+import { Locators, locatorHasLeft } from '../locator.ts';
 import { type Runner, evaluate, wantedChanges } from '../runner.ts';
 import type { SinkContainer } from '../sink-container.ts';
 import { type Refresh, refreshCopies } from './copy-fan-out.ts';
@@ -15,7 +15,7 @@ import { type JoinState, JoinStates } from './joins.ts';
 import { type Placed, place } from './place.ts';
 import { writeCopies } from './write.ts';
 
-export interface CopyOptions extends FitOptions {
+export interface CopyRunnerOptions extends FitOptions {
   readonly stateContainer: string;
   /** Containers of the copied and the joined types, by name. */
   readonly sources: ReadonlyMap<string, SourceContainer>;
@@ -26,7 +26,7 @@ export interface CopyOptions extends FitOptions {
 }
 
 /** Denormalised copies under the version guard (COPY-C1), with joined documents from either side (COPY-J1). */
-export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyOptions): Runner {
+export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyRunnerOptions): Runner {
   const id = projectionId(spec);
   const containerOf = (name: string): SourceContainer =>
     options.sources.get(name) ?? { name, keyPaths: [], types: new Map() };
@@ -87,7 +87,7 @@ export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyOpt
     const again = await unconfirmed(joins, settled, staleJoins, access);
     const open = new Set(again);
     await locators.prune(
-      located.filter((one) => hasLeft(one) && !open.has(one.change)),
+      located.filter((one) => locatorHasLeft(one) && !open.has(one.change)),
       access,
     );
     return again;

@@ -3,7 +3,7 @@ import { formatOf } from '../../base/format.ts';
 import { isObject } from '../../base/json.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { SinkDocument } from '../../access/document-access.ts';
-import type { Place } from '../locator.ts';
+import type { SinkPlace } from '../locator.ts';
 import { type SinkContainer, keyFields } from '../sink-container.ts';
 import { type Stamp, stampOf } from '../stamp.ts';
 
@@ -36,7 +36,7 @@ export const isCopyOf = (projection: string, found: SinkDocument): found is Copy
 export const tombstone = (
   sink: SinkContainer,
   projection: string,
-  place: Place,
+  place: SinkPlace,
   change: Pick<Change, 'key' | 'id' | 'version'>,
 ) => ({
   ...keyFields(sink, place.key),
@@ -50,7 +50,7 @@ export const tombstone = (
 export const pending = (
   sink: SinkContainer,
   projection: string,
-  place: Place,
+  place: SinkPlace,
   change: Change,
   joins: CopyOwn['joins'],
 ) => ({

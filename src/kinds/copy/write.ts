@@ -15,7 +15,7 @@ import { type Placed, joinUses } from './place.ts';
 import { projectionsError } from '../errors.ts';
 
 /** Copies that are written or need no write, and those whose joined state is older than that of the stored copy. */
-export interface Written {
+export interface CopyWritten {
   readonly settled: Placed[];
   readonly staleJoins: Placed[];
 }
@@ -34,7 +34,7 @@ export async function writeCopies(
   target: CopyTarget,
   placed: readonly Placed[],
   access: DocumentAccess,
-): Promise<Written> {
+): Promise<CopyWritten> {
   const settled: Placed[] = [];
   const staleJoins: Placed[] = [];
   const refusals: Refusal[] = [];

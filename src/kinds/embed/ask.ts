@@ -5,7 +5,7 @@ import type { Change } from '../../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
 import { untilDone } from '../conflict.ts';
 import { type Refusal, evaluate } from '../runner.ts';
-import { attempt, childWrite, commitChild } from './children.ts';
+import { attemptChild, childWrite, commitChild } from './children.ts';
 import type { EmbedTarget } from './embed-fan-out.ts';
 import { type ParentState, fieldsDue, matchesOf } from './fields.ts';
 
@@ -35,7 +35,7 @@ export async function askParents(
   await mapSettled(
     named,
     async ({ change, matches }) => {
-      const due = attempt(() => fieldsDue(spec, matches, known, change.doc ?? {}, undefined));
+      const due = attemptChild(() => fieldsDue(spec, matches, known, change.doc ?? {}, undefined));
       const error = due instanceof MillraceError ? due : await heal(target, change, due, known, access);
       if (error) refusals.push({ change, error });
     },
@@ -55,7 +55,7 @@ async function heal(
   let refused: MillraceError | undefined;
   await untilDone(`Child ${change.id}`, async () => {
     const raw = await storedAs(change, target.readLagMs, access);
-    const write = raw && attempt(() => childWrite(target, raw, known));
+    const write = raw && attemptChild(() => childWrite(target, raw, known));
     if (!write) return true;
     const result = write instanceof MillraceError ? write : await commitChild(target, write, access);
     if (result instanceof MillraceError) refused = result;

@@ -7,7 +7,7 @@ import { isObject } from '../../base/json.ts';
 import { fullKey } from '../../cosmos/paths.ts';
 import { type Doc, type EmbedSpec, projectionId } from '../../pipeline/specs.ts';
 import type { Key } from '../../feed/reading/change.ts';
-import { type SourceContainer, toDocument, withoutSystemFields } from '../../feed/reading/mapper.ts';
+import { type SourceContainer, toDocument, feedWithoutSystemFields } from '../../feed/reading/mapper.ts';
 import type { SinkDocument, DocumentAccess, Write } from '../../access/document-access.ts';
 import { refusalOf } from '../../access/size.ts';
 import { type MovedMark, movedMarkOf, movedOwn } from '../moved.ts';
@@ -21,7 +21,7 @@ import {
   hashOf,
   isOlder,
   matchesOf,
-  orderOf,
+  embedOrderOf,
 } from './fields.ts';
 
 /** Where an embed writes. */
@@ -60,7 +60,7 @@ export function childWrite(
   const child = toDocument(children, raw);
   // A document that leaves the container is as good as archived. One that stays after all comes through its feed.
   if (!child || raw['ttl'] === LEAVING_TTL_S) return undefined;
-  const moved = movedMarkOf(raw, withoutSystemFields(raw));
+  const moved = movedMarkOf(raw, feedWithoutSystemFields(raw));
   if (moved?.ahead) return undefined;
   const name = projectionId(spec);
   const own = isObject(raw['_mr']) ? raw['_mr'] : {};
@@ -70,7 +70,7 @@ export function childWrite(
   if (Object.keys(due).length === 0 || isOwnEcho(raw, guard, matches, states)) return undefined;
   const ttl = remaining(target, raw);
   if (ttl !== undefined && ttl <= 0) return undefined;
-  const content = defined({ ...withoutSystemFields(raw), ...due });
+  const content = defined({ ...feedWithoutSystemFields(raw), ...due });
   const guarded = { ...own, ...formatOf('own'), [name]: guardOf(matches, states, content, guard) };
   const mark = moved ? movedOwn(guarded, echoOf(moved), { ...content, ...(ttl !== undefined && { ttl }) }) : guarded;
   const fields = { ...due, ...(ttl !== undefined && { ttl }), _mr: mark };
@@ -86,7 +86,7 @@ function echoOf(moved: MovedMark): Omit<MovedMark, 'digest'> {
 }
 
 /** An error of the user's functions concerns this child only: the others are written all the same. */
-export function attempt<T>(plan: () => T): T | MillraceError {
+export function attemptChild<T>(plan: () => T): T | MillraceError {
   try {
     return plan();
   } catch (cause) {
@@ -101,11 +101,11 @@ function isOwnEcho(
   matches: readonly Match[],
   states: ReadonlyMap<string, ParentState>,
 ): boolean {
-  if (!guard || guard.hash !== hashOf(withoutSystemFields(raw))) return false;
+  if (!guard || guard.hash !== hashOf(feedWithoutSystemFields(raw))) return false;
   return matches.every(({ ref }) => {
     const state = states.get(ref);
     const before = guard.parents[ref];
-    return !state || (before !== undefined && !isOlder(before, orderOf(state.version)));
+    return !state || (before !== undefined && !isOlder(before, embedOrderOf(state.version)));
   });
 }
 

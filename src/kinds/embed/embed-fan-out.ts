@@ -3,8 +3,8 @@ import { MillraceError } from '../../base/errors.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import type { Identity, Key } from '../../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
-import { type ChildTarget, attempt, childWrite, commitChild } from './children.ts';
-import { isOlder, orderOf, refOf } from './fields.ts';
+import { type ChildTarget, attemptChild, childWrite, commitChild } from './children.ts';
+import { isOlder, embedOrderOf, refOf } from './fields.ts';
 import type { EmbedStates, StoredState, ChildPass } from './states.ts';
 
 export interface EmbedTarget extends ChildTarget {
@@ -20,7 +20,7 @@ export interface OpenEmbed {
   readonly since: number;
 }
 
-export interface Progress {
+export interface FanOutProgress {
   /**
    * - `done`: every child has the parent's fields
    * - `open`: there is more to do immediately
@@ -47,7 +47,7 @@ export async function continueEmbed(
   open: OpenEmbed,
   access: DocumentAccess,
   { pages, signal }: { readonly pages: number; readonly signal: AbortSignal },
-): Promise<Progress> {
+): Promise<FanOutProgress> {
   const refused = new Map<string, MillraceError>();
   let next = open;
   for (let page = 0; page < pages; page++) {
@@ -84,7 +84,7 @@ const isLate = ({ readLagMs }: EmbedTarget, { since }: OpenEmbed): boolean =>
 async function renewed({ states }: EmbedTarget, open: OpenEmbed, access: DocumentAccess): Promise<OpenEmbed> {
   const { parent, version } = open.stored.state;
   const stored = await states.read(parent, access);
-  if (!stored || isOlder(orderOf(stored.state.version), orderOf(version))) return open;
+  if (!stored || isOlder(embedOrderOf(stored.state.version), embedOrderOf(version))) return open;
   const same = stored.state.version.etag === version.etag;
   return { stored, since: same ? open.since : systemClock.monotonic() };
 }
@@ -99,7 +99,7 @@ async function writePage(
   const states = new Map([[refOf(state.parent), state]]);
   let clean = true;
   const writeOne = async (raw: SinkDocument): Promise<void> => {
-    const write = attempt(() => childWrite(target, raw, states));
+    const write = attemptChild(() => childWrite(target, raw, states));
     if (write === undefined) return;
     const result = write instanceof MillraceError ? write : await commitChild(target, write, access);
     if (result instanceof MillraceError) refused.set(raw.id, result);

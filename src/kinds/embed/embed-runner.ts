@@ -8,10 +8,10 @@ import type { Change } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { Poison, type Refusal, type Runner, evaluate, wantedChanges } from '../runner.ts';
 import { askParents } from './ask.ts';
-import { type EmbedTarget, type OpenEmbed, PAGE, type Progress, continueEmbed } from './embed-fan-out.ts';
+import { type EmbedTarget, type OpenEmbed, PAGE, type FanOutProgress, continueEmbed } from './embed-fan-out.ts';
 import { EmbedStates, type StoredState } from './states.ts';
 
-export interface EmbedOptions {
+export interface EmbedRunnerOptions {
   readonly stateContainer: string;
   /** Containers of the parents and the children, by name. */
   readonly sources: ReadonlyMap<string, SourceContainer>;
@@ -29,7 +29,7 @@ const LOOK_MS = 60_000;
 const WORK_MS = 20_000;
 
 /** Keeps fields of a parent in documents that others write (EMB-M1). */
-export function embedRunner(spec: EmbedSpec, options: EmbedOptions): Runner {
+export function embedRunner(spec: EmbedSpec, options: EmbedRunnerOptions): Runner {
   const id = projectionId(spec);
   const containerOf = (name: string): SourceContainer =>
     options.sources.get(name) ?? { name, keyPaths: [], types: new Map() };
@@ -84,7 +84,7 @@ export function embedRunner(spec: EmbedSpec, options: EmbedOptions): Runner {
     return one;
   };
 
-  const continueOne = async (one: OpenEmbed, access: DocumentAccess): Promise<Progress> => {
+  const continueOne = async (one: OpenEmbed, access: DocumentAccess): Promise<FanOutProgress> => {
     const { pk } = one.stored.state;
     const progress = await continueEmbed(target, one, access, { pages: PAGES, signal: access.fence.signal });
     // A newer change of the parent may have replaced the entry meanwhile: then that one stays.
@@ -116,7 +116,7 @@ export function embedRunner(spec: EmbedSpec, options: EmbedOptions): Runner {
 }
 
 /** Refuses a parent whose children can't take its fields. */
-function refusalOf(change: Change, { refused }: Progress): Refusal[] {
+function refusalOf(change: Change, { refused }: FanOutProgress): Refusal[] {
   const [first] = refused;
   if (!first) return [];
   const [child, { code, message, hint }] = first;

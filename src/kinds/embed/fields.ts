@@ -12,14 +12,14 @@ export interface ParentState {
 }
 
 /** Epoch and lsn of a parent. */
-export type Order = readonly [epoch: number, lsn: number];
+export type EmbedOrder = readonly [epoch: number, lsn: number];
 
 /** What a child stores about an embed, in `_mr["name@version"]`. */
 export interface Guard {
   /** A digest of its content after the embed's write; an equal digest means that a change is the embed's own. */
   readonly hash: string;
   /** The version of each of its parents whose fields it has, by `refOf`. */
-  readonly parents: Readonly<Record<string, Order>>;
+  readonly parents: Readonly<Record<string, EmbedOrder>>;
 }
 
 /** A child, or an element of its list, and the parent it names. */
@@ -90,7 +90,7 @@ export function fieldsDue(
   const due: Doc = {};
   for (const { ref, item, at } of matches) {
     const state = states.get(ref);
-    if (!state || isOlder(orderOf(state.version), guard?.parents[ref])) continue;
+    if (!state || isOlder(embedOrderOf(state.version), guard?.parents[ref])) continue;
     const changed: Doc = {};
     for (const [field, value] of Object.entries(spec.set)) {
       const now = state.doc === null ? undefined : given(spec, field, value(state.doc, item));
@@ -121,11 +121,11 @@ export function guardOf(
   content: Doc,
   before: Guard | undefined,
 ): Guard {
-  const parents: Record<string, Order> = {};
+  const parents: Record<string, EmbedOrder> = {};
   for (const { ref } of matches) {
     const state = states.get(ref);
     const known = before?.parents[ref];
-    const now = state && orderOf(state.version);
+    const now = state && embedOrderOf(state.version);
     const newest = now && !isOlder(now, known) ? now : known;
     if (newest) parents[ref] = newest;
   }
@@ -138,8 +138,8 @@ export function hashOf(content: Doc): string {
   return digest(rest);
 }
 
-export const orderOf = ({ epoch, lsn }: Version): Order => [epoch, lsn];
+export const embedOrderOf = ({ epoch, lsn }: Version): EmbedOrder => [epoch, lsn];
 
 /** Whether `a` is an older version than the known one. */
-export const isOlder = (a: Order, known: Order | undefined): boolean =>
+export const isOlder = (a: EmbedOrder, known: EmbedOrder | undefined): boolean =>
   known !== undefined && (a[0] === known[0] ? a[1] < known[1] : a[0] < known[0]);

@@ -1,7 +1,7 @@
 import type { EventData } from '@azure/event-hubs';
 import { canonical, digest } from '../../base/json.ts';
 import { type Doc, type PublishSpec, projectionId } from '../../pipeline/specs.ts';
-import { withoutSystemFields } from '../../feed/reading/mapper.ts';
+import { feedWithoutSystemFields } from '../../feed/reading/mapper.ts';
 import type { Change, Identity } from '../../feed/reading/change.ts';
 import { assertStorable } from '../sink-type.ts';
 import type { HubMessage } from '../../access/event-hub.ts';
@@ -10,9 +10,9 @@ import type { HubMessage } from '../../access/event-hub.ts';
 const LONGEST_KEY = 128;
 
 /** The event of a change; undefined where `where` leaves it out. */
-export function messageOf(spec: PublishSpec, change: Change): HubMessage | undefined {
+export function eventMessageOf(spec: PublishSpec, change: Change): HubMessage | undefined {
   const { doc, before } = change;
-  const previous = before && withoutSystemFields(before);
+  const previous = before && feedWithoutSystemFields(before);
   const judged = doc ?? previous;
   if (judged && spec.where && !spec.where(judged)) return undefined;
   const partitionKey = orderKey(spec, change);

@@ -4,7 +4,7 @@ import type { Change } from '../../feed/reading/change.ts';
 import type { EventHubSink } from '../../access/event-hub.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { Poison, type Runner, evaluate, ifNoThrow } from '../runner.ts';
-import { messageOf } from './event.ts';
+import { eventMessageOf } from './event.ts';
 import { LastPublished } from './published.ts';
 import { projectionsError } from '../errors.ts';
 
@@ -35,7 +35,7 @@ export function publishRunner(
     const relevant = changes.filter((change) => isPublished(again ? asEvent(change) : change));
     const before = again ? await last?.versions(relevant, access) : undefined;
     const messages = evaluate(relevant, (change) =>
-      messageOf(spec, { ...change, version: before?.get(change) ?? change.version }),
+      eventMessageOf(spec, { ...change, version: before?.get(change) ?? change.version }),
     );
     const meant = relevant.filter((_, index) => messages[index] !== undefined);
     const changed = new Set(last && !again ? await last.changed(meant, access) : meant);
@@ -62,7 +62,7 @@ export function publishRunner(
         ifNoThrow(
           (change) =>
             isPublished({ ...change, backfilled: false, moved: change.gone === true }) &&
-            messageOf(spec, change) !== undefined,
+            eventMessageOf(spec, change) !== undefined,
         ),
       ),
       access,

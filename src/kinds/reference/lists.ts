@@ -9,7 +9,7 @@ import { standing } from '../stamp.ts';
 import { projectionsError } from '../errors.ts';
 
 /** One document of a list: a piece of reference data, or a tenant. */
-export interface Listed {
+export interface ListedReference {
   readonly id: string;
   readonly pk: string;
   readonly type: 'millrace.listed';
@@ -27,7 +27,7 @@ export interface Listed {
 /** A list entry as this host wrote it, which now has to write its pairs. */
 export interface Due {
   readonly change: Change;
-  readonly listed: Listed;
+  readonly listed: ListedReference;
   readonly etag: string;
 }
 
@@ -69,7 +69,7 @@ export class List {
     let due: Due | undefined;
     await untilDone(`The list entry of ${change.id}`, async () => {
       const [found] = await access.read(this.#container, [this.#pk], [id]);
-      const stored = found as (SinkDocument & Listed) | undefined;
+      const stored = found as (SinkDocument & ListedReference) | undefined;
       const order = stored ? await standing(change, stored.version, access) : 'newer';
       due = undefined;
       if (order === 'older') return true;
@@ -80,7 +80,7 @@ export class List {
       if (stored?.part && part) assertSame(stored.part, part);
       const known = part ?? stored?.part ?? null;
       const unchanged = stored !== undefined && isSame(stored, part);
-      const listed: Listed = {
+      const listed: ListedReference = {
         id,
         pk: this.#pk,
         type: 'millrace.listed',
@@ -111,9 +111,9 @@ export class List {
   }
 
   /** The whole list, with deleted documents for as long as a late writer may still know them. May be stale. */
-  all(access: DocumentAccess): Promise<Listed[]> {
+  all(access: DocumentAccess): Promise<ListedReference[]> {
     const sql = `SELECT * FROM c WHERE c.type = 'millrace.listed'`;
-    return access.query<Listed>(this.#container, sql, {}, [this.#pk]);
+    return access.query<ListedReference>(this.#container, sql, {}, [this.#pk]);
   }
 
   /** Marks an entry so that the next delivery of its version writes its pairs again. A repair needs this. */
@@ -121,11 +121,11 @@ export class List {
     const id = digest([of.container, of.key, of.id]);
     await untilDone(`The list entry of ${of.id}`, async () => {
       const [found] = await access.read(this.#container, [this.#pk], [id]);
-      const stored = found as (SinkDocument & Listed) | undefined;
+      const stored = found as (SinkDocument & ListedReference) | undefined;
       if (!stored?.settled) return true;
       const { pk, type, projection, version, part, present } = stored;
       const kept = { id, pk, type, ...formatOf('listed'), projection, of: stored.of, version, part, present };
-      const body: Listed = { ...kept, settled: false };
+      const body: ListedReference = { ...kept, settled: false };
       const write = { op: 'replace', id, body, ifMatch: stored._etag } as const;
       return (await access.commit(this.#container, [this.#pk], [write])).kind === 'done';
     });
@@ -140,9 +140,9 @@ export class List {
 }
 
 /** Whether an entry already has this content; the entry of a deleted document keeps its last content. */
-const isSame = (stored: Listed, part: Doc | null): boolean =>
+const isSame = (stored: ListedReference, part: Doc | null): boolean =>
   stored.present === (part !== null) && canonical(stored.part) === canonical(part ?? stored.part);
 
 /** The entry of a deleted document expires when its copies are gone and no late writer can write them again. */
-const settledForm = (listed: Listed): Listed =>
+const settledForm = (listed: ListedReference): ListedReference =>
   listed.settled && !listed.present ? { ...listed, ttl: TOMBSTONE_TTL_S } : listed;

@@ -11,13 +11,13 @@ import { untilDone } from '../conflict.ts';
 import { TOMBSTONE, isCopyOf, tombstone } from '../copy/documents.ts';
 import { type SinkContainer, sinkKey } from '../sink-container.ts';
 import { sameIdentity, stampOf } from '../stamp.ts';
-import type { Listed } from './lists.ts';
+import type { ListedReference } from './lists.ts';
 import { projectionsError } from '../errors.ts';
 
 /** A reference document and a tenant. `side`: which of the two changed; its change is refused if the pair is. */
-export interface Pair {
-  readonly data: Listed;
-  readonly tenant: Listed;
+export interface ReferencePair {
+  readonly data: ListedReference;
+  readonly tenant: ListedReference;
   readonly side: 'data' | 'tenant';
 }
 
@@ -28,12 +28,12 @@ export interface PairTarget {
 
 export interface WrittenPairs {
   /** The copy is as new as the pair, or a newer change of the pair's `side` supersedes it. */
-  readonly settled: readonly Pair[];
-  readonly refused: readonly { readonly pair: Pair; readonly error: MillraceError }[];
+  readonly settled: readonly ReferencePair[];
+  readonly refused: readonly { readonly pair: ReferencePair; readonly error: MillraceError }[];
 }
 
 interface Placed {
-  readonly pair: Pair;
+  readonly pair: ReferencePair;
   readonly key: Key;
   readonly id: string;
 }
@@ -49,16 +49,16 @@ interface TenantUse extends Pick<Version, 'epoch' | 'lsn' | 'etag'> {
  */
 export async function writePairs(
   target: PairTarget,
-  pairs: readonly Pair[],
+  pairs: readonly ReferencePair[],
   access: DocumentAccess,
 ): Promise<WrittenPairs> {
-  const settled: Pair[] = [];
-  const refused: { pair: Pair; error: MillraceError }[] = [];
+  const settled: ReferencePair[] = [];
+  const refused: { pair: ReferencePair; error: MillraceError }[] = [];
   const placed: Placed[] = [];
   for (const pair of pairs) {
     // A document without a known part never had a copy.
     if (pair.data.part === null || pair.tenant.part === null) settled.push(pair);
-    else placed.push({ pair, ...placeOf(target, pair) });
+    else placed.push({ pair, ...referencePlaceOf(target, pair) });
   }
   const write = async (chunk: readonly Placed[]): Promise<void> => {
     const result = await writeChunk(target, chunk, access);
@@ -87,9 +87,9 @@ function withoutTwins(placed: readonly Placed[]): Placed[][] {
   return rounds;
 }
 
-export function placeOf(
+export function referencePlaceOf(
   { spec, sink }: PairTarget,
-  { data, tenant }: Pick<Pair, 'data' | 'tenant'>,
+  { data, tenant }: Pick<ReferencePair, 'data' | 'tenant'>,
 ): { key: Key; id: string } {
   const body = { ...data.part, ...tenant.part, type: spec.into.type };
   return { key: sinkKey(sink, body), id: String(data.part?.['id']) };
@@ -99,7 +99,7 @@ async function writeChunk(target: PairTarget, chunk: readonly Placed[], access: 
   const { sink } = target;
   const [first] = chunk;
   if (!first) return { settled: [], refused: [] };
-  let settled: Pair[] = [];
+  let settled: ReferencePair[] = [];
   let refused: WrittenPairs['refused'][number][] = [];
   let rest = chunk;
   await untilDone(`Copies in ${sink.name}`, async () => {
@@ -183,4 +183,4 @@ function documentOf({ spec, sink }: PairTarget, { pair, key, id }: Placed): obje
   return { ...data.part, ...tenant.part, id, type: spec.into.type, _src: stampOf(source), _mr: own };
 }
 
-const refOf = ({ of }: Listed): string => digest([of.container, of.key, of.id]);
+const refOf = ({ of }: ListedReference): string => digest([of.container, of.key, of.id]);

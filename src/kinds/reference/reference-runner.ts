@@ -12,7 +12,7 @@ import { type Due, List } from './lists.ts';
 import { spreadPairs } from './spread.ts';
 import { projectionsError } from '../errors.ts';
 
-export interface ReferenceOptions extends FitOptions {
+export interface ReferenceRunnerOptions extends FitOptions {
   readonly stateContainer: string;
   /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs: number;
@@ -21,7 +21,7 @@ export interface ReferenceOptions extends FitOptions {
 }
 
 /** Reference data in every tenant (docs/SPEC-copies.md, "Reference data"). */
-export function referenceRunner(spec: ReferenceSpec, sink: SinkContainer, options: ReferenceOptions): Runner {
+export function referenceRunner(spec: ReferenceSpec, sink: SinkContainer, options: ReferenceRunnerOptions): Runner {
   const id = projectionId(spec);
   const lists = {
     data: new List(options.stateContainer, id, 'data', options),

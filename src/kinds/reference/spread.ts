@@ -4,8 +4,8 @@ import { sharedError } from '../../base/shared-errors.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import type { Refusal } from '../runner.ts';
-import type { Due, List, Listed } from './lists.ts';
-import { type Pair, type PairTarget, placeOf, writePairs } from './pairs.ts';
+import type { Due, List, ListedReference } from './lists.ts';
+import { type ReferencePair, type PairTarget, referencePlaceOf, writePairs } from './pairs.ts';
 
 const STALE_MS = 20;
 /** Pairs that wait for a newer list for this long wait for what doesn't come: the page is read again. */
@@ -17,7 +17,7 @@ export interface Spread extends PairTarget {
   readonly readLagMs: number;
 }
 
-interface DuePair extends Pair {
+interface DuePair extends ReferencePair {
   readonly due: Due;
 }
 
@@ -98,15 +98,18 @@ async function pairsOf(
   ];
 }
 
-const placeId = (target: PairTarget, data: Listed, tenant: Listed): string =>
-  data.part === null || tenant.part === null ? '' : canonical(placeOf(target, { data, tenant }));
+const placeId = (target: PairTarget, data: ListedReference, tenant: ListedReference): string =>
+  data.part === null || tenant.part === null ? '' : canonical(referencePlaceOf(target, { data, tenant }));
 
 /** Without the entries that were refused because another entry's copies have their place. */
-function entitled(all: readonly Listed[], place: (listed: Listed) => string): readonly Listed[] {
+function entitled(
+  all: readonly ListedReference[],
+  place: (listed: ListedReference) => string,
+): readonly ListedReference[] {
   if (all.every(({ settled }) => settled)) return all;
   const taken = new Set(all.filter(({ settled, present }) => settled && present).map(place));
   return all.filter((one) => one.settled || !one.present || !taken.has(place(one)));
 }
 
-const pairId = ({ data, tenant, side }: Pair): string =>
+const pairId = ({ data, tenant, side }: ReferencePair): string =>
   [side, data.id, data.version.etag, data.present, tenant.id, tenant.version.etag, tenant.present].join(' ');

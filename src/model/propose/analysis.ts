@@ -3,13 +3,13 @@ import { relationsOf } from '../relations.ts';
 import { n } from '../rules/rule.ts';
 import {
   type Choices,
-  type Derived,
+  type ProposedDerived,
   MOST,
   beside,
-  containerOf,
+  proposedContainerOf,
   holderOf,
   homeOf,
-  keyOf,
+  proposedKeyOf,
   levelsOf,
   isRead,
   overlapOf,
@@ -17,7 +17,7 @@ import {
   parentOf,
   upper,
 } from './design.ts';
-import type { Access, Entity, Needs } from './needs.ts';
+import type { NeededAccess, Entity, Needs } from './needs.ts';
 
 /**
  * The requirements, with the comparison of parent and child that the check asks for where they have none. `why`: the places of
@@ -26,7 +26,7 @@ import type { Access, Entity, Needs } from './needs.ts';
 export function requirementsText(
   needs: Needs,
   choices: Choices,
-  why: ReadonlyMap<string, Compared> = new Map(),
+  why: ReadonlyMap<string, ProposedCompared> = new Map(),
 ): string {
   const { text, requirements, entities } = needs;
   if (requirements.pairs.length > 0) return text;
@@ -55,13 +55,13 @@ export function requirementsText(
 
 **Identifying Relationship Check**
 - **Access Pattern**: ${blind.length === 0 ? `every read of ${child.name} knows its ${field}` : `${blind.map(({ id }) => `pattern ${id}`).join(', ')} of ${child.name} doesn't know the ${field}`}
-- **Current Design**: ${embedded ? 'embedded' : `key ${keyOf(choices, child.name)}`}`;
+- **Current Design**: ${embedded ? 'embedded' : `key ${proposedKeyOf(choices, child.name)}`}`;
   });
   return `${text.trimEnd()}\n\n## Enhanced Aggregate Analysis\n${analyses.join('\n\n')}\n`;
 }
 
 /** Of a child that may be in more than one place: what each costs, and whether beside its parent was among them. */
-export interface Compared {
+export interface ProposedCompared {
   readonly told: string;
   readonly beside: boolean;
 }
@@ -73,7 +73,7 @@ interface Apart {
   /** The largest number of children, if it is stated. */
   readonly most: number | undefined;
   /** Reads of the child that don't know its parent. */
-  readonly blind: readonly Access[];
+  readonly blind: readonly NeededAccess[];
 }
 
 /** Why a child can't be elements of its parent. */
@@ -96,17 +96,17 @@ function besideNot(choices: Choices, parent: Entity, child: Entity): string {
 }
 
 /** Where each entity is, and what is derived. */
-export function decisionsText(needs: Needs, choices: Choices, derived: readonly Derived[]): string {
+export function decisionsText(needs: Needs, choices: Choices, derived: readonly ProposedDerived[]): string {
   const lines = needs.entities.map((entity) => {
     const holder = holderOf(needs, choices, entity);
-    const key = levelsOf(keyOf(choices, entity.name)).join(', ');
+    const key = levelsOf(proposedKeyOf(choices, entity.name)).join(', ');
     if (holder) return `- ${entity.name} is embedded in ${holder.name}.`;
     return homeOf(choices, entity.name) === entity.name
       ? `- ${entity.name} has a container with the key ${key}.`
-      : `- ${entity.name} is in the container ${containerOf({ name: homeOf(choices, entity.name) })}, by ${key}.`;
+      : `- ${entity.name} is in the container ${proposedContainerOf({ name: homeOf(choices, entity.name) })}, by ${key}.`;
   });
   const more = derived.map(({ container, from, kind, group }) =>
-    needs.entities.some((entity) => containerOf(entity) === container)
+    needs.entities.some((entity) => proposedContainerOf(entity) === container)
       ? `- Copies of ${from.name} by ${group.join(', ')} are in the container ${container}.`
       : `- ${container} is ${kind === 'copy' ? 'a copy' : 'an aggregate'} of ${from.name}.`,
   );

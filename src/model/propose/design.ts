@@ -1,6 +1,6 @@
 // A design that a proposal considers: the containers, and how each access pattern is answered.
 import { averageOf, relationsOf, words } from '../relations.ts';
-import type { Access, Entity, Needs } from './needs.ts';
+import type { NeededAccess, Entity, Needs } from './needs.ts';
 
 /**
  * How a pattern that the base container doesn't answer in one partition is answered. `beside`: a copy in the container of
@@ -25,7 +25,7 @@ export interface Choices {
   readonly allPaths: readonly string[];
 }
 
-export interface Derived {
+export interface ProposedDerived {
   readonly name: string;
   readonly kind: 'copy' | 'aggregate';
   readonly type: string;
@@ -33,7 +33,7 @@ export interface Derived {
   readonly container: string;
   /** Fields of the key: the partition key is the first, and for a copy only it. */
   readonly group: readonly string[];
-  readonly serves: readonly Access[];
+  readonly serves: readonly NeededAccess[];
   readonly sums: readonly string[];
   /** No update changes a field of the group, so its rows need no locator. */
   readonly stable: boolean;
@@ -41,7 +41,7 @@ export interface Derived {
 
 export const upper = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 export const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
-export const containerOf = ({ name }: Pick<Entity, 'name'>): string => {
+export const proposedContainerOf = ({ name }: Pick<Entity, 'name'>): string => {
   const plural = /[^aeiou]y$/.test(name)
     ? `${name.slice(0, -1)}ies`
     : /(s|x|ch)$/.test(name)
@@ -51,7 +51,10 @@ export const containerOf = ({ name }: Pick<Entity, 'name'>): string => {
 };
 
 /** The documents that a read of an entity gets: its limit, or the average number of the parent's. */
-export function rowsOf({ entities, requirements }: Pick<Needs, 'entities' | 'requirements'>, access: Access): number {
+export function proposedRowsOf(
+  { entities, requirements }: Pick<Needs, 'entities' | 'requirements'>,
+  access: NeededAccess,
+): number {
   if (access.kind === 'read') return 1;
   const entity = entities.find(({ name }) => name === access.entity);
   const parents = access.by.flatMap((field) => entities.find((one) => words(`${one.name}Id`) === words(field)) ?? []);
@@ -63,7 +66,7 @@ export function rowsOf({ entities, requirements }: Pick<Needs, 'entities' | 'req
     (parent) => averageOf(relationsOf(requirements, { type: parent.name }, { type: access.entity })) ?? [],
   );
   const spread = fields.reduce(
-    (rest, field) => rest / valuesOf({ entities }, access.entity, field),
+    (rest, field) => rest / proposedValuesOf({ entities }, access.entity, field),
     entity?.count ?? 1,
   );
   // Two fields that know nothing of each other leave less than the parent's average.
@@ -72,7 +75,7 @@ export function rowsOf({ entities, requirements }: Pick<Needs, 'entities' | 'req
 }
 
 /** How many values a field has: stated, or as many as the entity that it refers to has documents, or one a document. */
-export function valuesOf({ entities }: Pick<Needs, 'entities'>, entity: string, field: string): number {
+export function proposedValuesOf({ entities }: Pick<Needs, 'entities'>, entity: string, field: string): number {
   const own = entities.find(({ name }) => name === entity);
   if (field === 'id') return own?.count ?? 1;
   const stated = own?.fields.find(({ name }) => name === field)?.values;
@@ -84,7 +87,10 @@ export function valuesOf({ entities }: Pick<Needs, 'entities'>, entity: string, 
 export const valuesOfKey = (needs: Needs, entity: Entity, key: string): number =>
   Math.min(
     entity.count,
-    levelsOf(key).reduce((all, level) => all * valuesOf(needs, entity.name, sourceOf(entity, level) ?? level), 1),
+    levelsOf(key).reduce(
+      (all, level) => all * proposedValuesOf(needs, entity.name, proposedSourceOf(entity, level) ?? level),
+      1,
+    ),
   );
 
 /** Entity → its parent, where the child has the parent's id. */
@@ -101,12 +107,12 @@ export const holderOf = (needs: Needs, { embedded }: Choices, entity: Entity): E
 /** The entity by which the container of an entity is named. */
 export const homeOf = ({ homes }: Choices, name: string): string => homes[name] ?? name;
 
-export const keyOf = (choices: Choices, name: string): string => choices.keys[homeOf(choices, name)] ?? 'id';
+export const proposedKeyOf = (choices: Choices, name: string): string => choices.keys[homeOf(choices, name)] ?? 'id';
 
 export const levelsOf = (key: string): string[] => key.split('/');
 
 /** The field of the entity that a level of a key is filled from: a parent beside its children carries its id as `orderId`. */
-export function sourceOf({ name, fields }: Entity, level: string): string | undefined {
+export function proposedSourceOf({ name, fields }: Entity, level: string): string | undefined {
   if (fields.some((field) => field.name === level)) return level;
   return words(level) === words(`${name}Id`) ? 'id' : undefined;
 }
@@ -130,12 +136,16 @@ export function reachOf(entity: Entity, by: readonly string[], key: string): Rea
 /** The first levels of a key that a request knows. */
 export function knownOf(entity: Entity, by: readonly string[], key: string): string[] {
   const levels = levelsOf(key);
-  const unknown = levels.findIndex((level) => !by.includes(sourceOf(entity, level) ?? level));
+  const unknown = levels.findIndex((level) => !by.includes(proposedSourceOf(entity, level) ?? level));
   return unknown < 0 ? levels : levels.slice(0, unknown);
 }
 
 /** What a read asks: an embedded child's parent, by the parent's fields. */
-export function askedOf(needs: Needs, choices: Choices, access: Access): { entity: Entity; by: readonly string[] } {
+export function proposedAskedOf(
+  needs: Needs,
+  choices: Choices,
+  access: NeededAccess,
+): { entity: Entity; by: readonly string[] } {
   const entity = needs.entities.find(({ name }) => name === access.entity)!;
   const holder = holderOf(needs, choices, entity);
   if (!holder) return { entity, by: access.by };
@@ -144,19 +154,19 @@ export function askedOf(needs: Needs, choices: Choices, access: Access): { entit
 }
 
 /** How far a read of the base containers goes, its children included. */
-export function reachOfRead(needs: Needs, choices: Choices, access: Access): Reach {
-  const { entity, by } = askedOf(needs, choices, access);
-  const own = reachOf(entity, by, keyOf(choices, entity.name));
+export function reachOfRead(needs: Needs, choices: Choices, access: NeededAccess): Reach {
+  const { entity, by } = proposedAskedOf(needs, choices, access);
+  const own = reachOf(entity, by, proposedKeyOf(choices, entity.name));
   const others = apart(needs, choices, access).map((child) =>
-    reachOf(child, [parentField(entity, child)], keyOf(choices, child.name)),
+    reachOf(child, [parentField(entity, child)], proposedKeyOf(choices, child.name)),
   );
   const all = [own, ...others];
   return all.includes('all') ? 'all' : all.includes('prefix') ? 'prefix' : 'one';
 }
 
 /** The children of a read that neither its document nor its partition has. */
-export function apart(needs: Needs, choices: Choices, access: Access): Entity[] {
-  const { entity } = askedOf(needs, choices, access);
+export function apart(needs: Needs, choices: Choices, access: NeededAccess): Entity[] {
+  const { entity } = proposedAskedOf(needs, choices, access);
   return needs.entities.filter(
     (child) =>
       access.withs.includes(child.name) &&
@@ -166,17 +176,17 @@ export function apart(needs: Needs, choices: Choices, access: Access): Entity[] 
 }
 
 /** The entities that are elements of this one's documents. */
-export const childrenOf = (needs: Needs, choices: Choices, entity: Entity): Entity[] =>
+export const proposedChildrenOf = (needs: Needs, choices: Choices, entity: Entity): Entity[] =>
   needs.entities.filter((one) => holderOf(needs, choices, one) === entity);
 
 /** How many children a parent has on average, by the requirements. */
-export const countOf = ({ requirements }: Needs, parent: Entity, child: Entity): number =>
+export const proposedCountOf = ({ requirements }: Needs, parent: Entity, child: Entity): number =>
   averageOf(relationsOf(requirements, { type: parent.name }, { type: child.name })) ?? 1;
 
 /** Bytes of a document, with its elements. */
-export const sizeOf = (needs: Needs, choices: Choices, entity: Entity): number =>
-  childrenOf(needs, choices, entity).reduce(
-    (bytes, child) => bytes + child.bytes * countOf(needs, entity, child),
+export const proposedSizeOf = (needs: Needs, choices: Choices, entity: Entity): number =>
+  proposedChildrenOf(needs, choices, entity).reduce(
+    (bytes, child) => bytes + child.bytes * proposedCountOf(needs, entity, child),
     entity.bytes,
   );
 
@@ -186,23 +196,23 @@ export const beside = (choices: Choices, a: Entity, b: Entity): boolean =>
 
 /** Whether a partition has one parent with its children, and nothing else of these two. */
 const parentKeyed = (choices: Choices, parent: Entity, child: Entity): boolean =>
-  keyOf(choices, parent.name) === parentField(parent, child);
+  proposedKeyOf(choices, parent.name) === parentField(parent, child);
 
 /**
  * The part of an entity's documents that the largest value of a field has: as stated, else that of the parent with the most
  * children, and at least twice the average. `from`: which of these it is.
  */
-export function shareOf(
+export function proposedShareOf(
   needs: Needs,
   entity: Entity,
   field: string,
 ): { readonly share: number; readonly from: string } {
-  const source = sourceOf(entity, field) ?? field;
+  const source = proposedSourceOf(entity, field) ?? field;
   const own = entity.fields.find(({ name }) => name === source)?.largest;
   // The skew of a tenant is stated once, and holds for every entity that has the field.
   const stated = own ?? needs.entities.flatMap(({ fields }) => fields).find(({ name }) => name === field)?.largest;
   if (stated !== undefined) return { share: stated, from: `the largest ${field} is stated` };
-  const values = valuesOf(needs, entity.name, source);
+  const values = proposedValuesOf(needs, entity.name, source);
   if (source === 'id') return { share: 1 / values, from: `each ${field} is one ${entity.name}` };
   const parent = needs.entities.find(({ name }) => words(`${name}Id`) === words(source));
   const relations = parent ? relationsOf(needs.requirements, { type: parent.name }, { type: entity.name }) : [];
@@ -214,15 +224,15 @@ export function shareOf(
 
 /** The part of all documents that the largest logical partition has. */
 export const largestOf = (needs: Needs, entity: Entity, key: string): number =>
-  levelsOf(key).reduce((share, level) => share * shareOf(needs, entity, level).share, 1);
+  levelsOf(key).reduce((share, level) => share * proposedShareOf(needs, entity, level).share, 1);
 
 /** Where the figure of `largestOf` is from. */
 export const skewOf = (needs: Needs, entity: Entity, key: string): string =>
   levelsOf(key)
-    .map((level) => shareOf(needs, entity, level).from)
+    .map((level) => proposedShareOf(needs, entity, level).from)
     .join(', ');
 
-export const isRead = (kind: Access['kind']): boolean => kind === 'read' || kind === 'list' || kind === 'total';
+export const isRead = (kind: NeededAccess['kind']): boolean => kind === 'read' || kind === 'list' || kind === 'total';
 
 export interface Overlap {
   /** Percent of the reads that need both, the parent alone, and the child alone. */
@@ -233,7 +243,7 @@ export interface Overlap {
 
 export function overlapOf({ accesses }: Needs, parent: Entity, child: Entity): Overlap {
   const field = parentField(parent, child);
-  const rate = (of: readonly Access[]): number => of.reduce((sum, { average }) => sum + average, 0);
+  const rate = (of: readonly NeededAccess[]): number => of.reduce((sum, { average }) => sum + average, 0);
   const reads = accesses.filter(({ kind }) => isRead(kind));
   const whole = reads.filter(({ entity, withs }) => entity === parent.name && withs.includes(child.name));
   const own = reads.filter(({ entity, by }) => entity === child.name && by.includes(field));
@@ -247,13 +257,13 @@ export function overlapOf({ accesses }: Needs, parent: Entity, child: Entity): O
 const isTime = (field: string): boolean => /^(day|date|month|year|hour)$|(At|Time|Day|Date)$/.test(field);
 
 /** Whether an update may change a field of the group. */
-const changes = ({ kind, entity, attributes }: Access, from: Entity, group: readonly string[]): boolean =>
+const changes = ({ kind, entity, attributes }: NeededAccess, from: Entity, group: readonly string[]): boolean =>
   kind === 'update' &&
   entity === from.name &&
   (/\ball\b/i.test(attributes) || group.some((field) => new RegExp(String.raw`\b${field}\b`).test(attributes)));
 
 /** The fields of the key of what is derived for a pattern. */
-export function groupOf({ by }: Access, way: Way): readonly string[] {
+export function proposedGroupOf({ by }: NeededAccess, way: Way): readonly string[] {
   // A key that grows with time takes all writes at once, so a day comes last.
   const fields = by.toSorted((a, b) => Number(isTime(a)) - Number(isTime(b)));
   return way === 'aggregate' ? fields : fields.slice(0, 1);
@@ -271,21 +281,21 @@ export function hostOf(needs: Needs, choices: Choices, from: Entity, group: read
       name !== homeOf(choices, from.name) &&
       homeOf(choices, name) === name &&
       !choices.embedded.includes(name) &&
-      keyOf(choices, name) === key &&
+      proposedKeyOf(choices, name) === key &&
       keptSeconds === from.keptSeconds,
   );
 }
 
 /** The copies and aggregates of these choices: reads by the same fields share one. */
-export function derivedOf(needs: Needs, choices: Choices): Derived[] {
-  const derived = new Map<string, Derived>();
+export function derivedOf(needs: Needs, choices: Choices): ProposedDerived[] {
+  const derived = new Map<string, ProposedDerived>();
   for (const access of needs.accesses) {
     const way = choices.ways[access.id];
     const from = needs.entities.find(({ name }) => name === access.entity);
     if (!from || way === undefined || way === 'base') continue;
-    const group = groupOf(access, way);
+    const group = proposedGroupOf(access, way);
     const suffix = group.map(upper).join('').replaceAll('Id', '');
-    const container = `${way === 'aggregate' ? `${upper(from.name)}Totals` : containerOf(from)}By${suffix}`;
+    const container = `${way === 'aggregate' ? `${upper(from.name)}Totals` : proposedContainerOf(from)}By${suffix}`;
     const host = way === 'beside' ? hostOf(needs, choices, from, group) : undefined;
     const before = derived.get(container);
     derived.set(container, {
@@ -293,7 +303,7 @@ export function derivedOf(needs: Needs, choices: Choices): Derived[] {
       kind: way === 'aggregate' ? way : 'copy',
       type: lower(`${from.name}${way === 'aggregate' ? 'Total' : ''}By${suffix}`),
       from,
-      container: host ? containerOf(host) : (before?.container ?? container),
+      container: host ? proposedContainerOf(host) : (before?.container ?? container),
       group,
       serves: [...(before?.serves ?? []), access],
       sums: [...new Set([...(before?.sums ?? []), ...access.sums])],

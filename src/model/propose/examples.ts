@@ -1,16 +1,25 @@
 // The examples of a proposed document: invented values of the kinds that the fields' names say.
-import { type Choices, type Derived, childrenOf, containerOf, keyOf, levelsOf, lower, sourceOf } from './design.ts';
+import {
+  type Choices,
+  type ProposedDerived,
+  proposedChildrenOf,
+  proposedContainerOf,
+  proposedKeyOf,
+  levelsOf,
+  lower,
+  proposedSourceOf,
+} from './design.ts';
 import type { Entity, Needs } from './needs.ts';
 
 export function exampleOf(needs: Needs, choices: Choices, entity: Entity, at: number): Record<string, unknown> {
   const own = Object.fromEntries(entity.fields.map(({ name }) => [name, valueOf(needs, entity, name, at)]));
-  const children = childrenOf(needs, choices, entity).map((child) => [
-    lower(containerOf(child)),
+  const children = proposedChildrenOf(needs, choices, entity).map((child) => [
+    lower(proposedContainerOf(child)),
     [Object.fromEntries(child.fields.map(({ name }) => [name, valueOf(needs, child, name, at)]))],
   ]);
   // A parent beside its children carries its own id under the name that they have for it.
-  const levels = levelsOf(keyOf(choices, entity.name)).flatMap((level) => {
-    const source = sourceOf(entity, level);
+  const levels = levelsOf(proposedKeyOf(choices, entity.name)).flatMap((level) => {
+    const source = proposedSourceOf(entity, level);
     return source === undefined || source === level ? [] : [[level, own[source]]];
   });
   return {
@@ -35,7 +44,7 @@ function valueOf({ entities, accesses }: Needs, entity: Entity, field: string, a
 export function derivedExamples(
   needs: Needs,
   choices: Choices,
-  { from, type, kind, group, sums }: Derived,
+  { from, type, kind, group, sums }: ProposedDerived,
 ): Record<string, unknown>[] {
   return [1, 2].map((at) => {
     const source = exampleOf(needs, choices, from, at);

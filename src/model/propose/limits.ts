@@ -2,14 +2,14 @@
 import { n } from '../rules/rule.ts';
 import {
   type Choices,
-  containerOf,
+  proposedContainerOf,
   derivedOf,
   homeOf,
-  keyOf,
+  proposedKeyOf,
   largestOf,
   levelsOf,
   membersOf,
-  sizeOf,
+  proposedSizeOf,
 } from './design.ts';
 import type { Entity, Needs } from './needs.ts';
 
@@ -28,8 +28,8 @@ export function overflowOf(
   const own = needs.entities
     .filter(({ name }) => homeOf(choices, name) === name && !choices.embedded.includes(name))
     .map((entity) => ({
-      container: containerOf(entity),
-      key: keyOf(choices, entity.name),
+      container: proposedContainerOf(entity),
+      key: proposedKeyOf(choices, entity.name),
       members: membersOf(needs, choices, entity.name),
     }));
   const copies = derivedOf(needs, choices)
@@ -49,7 +49,7 @@ function overflow(
   peaks: ReadonlyMap<string, number>,
 ): string | undefined {
   const largest = (member: Entity): number => largestOf(needs, member, key);
-  const bytes = members.reduce((sum, one) => sum + one.count * sizeOf(needs, choices, one) * largest(one), 0);
+  const bytes = members.reduce((sum, one) => sum + one.count * proposedSizeOf(needs, choices, one) * largest(one), 0);
   const name = `the largest ${levelsOf(key).join(' and ')} of ${container}`;
   if (bytes > MOST_BYTES) return `${name} has ${n(bytes / 1e9)} GB, and a logical partition holds 20`;
   const ru = (peaks.get(container) ?? 0) * Math.max(...members.map(largest));

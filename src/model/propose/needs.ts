@@ -7,7 +7,7 @@ import { parseRequirements } from '../reader/requirements.ts';
 import { column, hasColumns, tablesOf } from '../reader/text/tables.ts';
 import { words } from '../relations.ts';
 
-export interface Field {
+export interface ProposedField {
   readonly name: string;
   /** How many different values it has. */
   readonly values?: number;
@@ -17,7 +17,7 @@ export interface Field {
 
 export interface Entity {
   readonly name: string;
-  readonly fields: readonly Field[];
+  readonly fields: readonly ProposedField[];
   readonly bytes: number;
   /** How many documents there are. */
   readonly count: number;
@@ -25,7 +25,7 @@ export interface Entity {
   readonly keptSeconds?: number;
 }
 
-export interface Access {
+export interface NeededAccess {
   readonly id: string;
   readonly description: string;
   readonly kind: 'read' | 'list' | 'total' | 'create' | 'update' | 'delete';
@@ -49,12 +49,12 @@ export interface Needs {
   readonly requirements: Requirements;
   readonly text: string;
   readonly entities: readonly Entity[];
-  readonly accesses: readonly Access[];
+  readonly accesses: readonly NeededAccess[];
   readonly relationships: readonly Relationship[];
 }
 
 /** A fact that a proposal needs and the requirements don't have. */
-export interface Question {
+export interface ProposedQuestion {
   readonly line: number;
   readonly question: string;
 }
@@ -65,12 +65,12 @@ const FIELD = /^`?([\p{L}_]\w*)`?(?:\s*\((?:([\d,]+) values(?:, ?largest ([\d.]+
 export function needsOf(
   text: string,
   file: string,
-): { readonly needs: Needs; readonly questions: readonly Question[] } {
+): { readonly needs: Needs; readonly questions: readonly ProposedQuestion[] } {
   const requirements = parseRequirements(text, file);
-  const questions: Question[] = [];
+  const questions: ProposedQuestion[] = [];
   const entities = entitiesOf(text, file, questions);
   const names = entities.map(({ name }) => name);
-  const accesses = requirements.patterns.flatMap((pattern): Access[] => {
+  const accesses = requirements.patterns.flatMap((pattern): NeededAccess[] => {
     const line = pattern.at.line;
     const said = Object.entries(pattern.cells).find(([header]) => /^access$/i.test(header.trim()))?.[1] ?? '';
     const asked = said === '' ? undefined : accessOf(said, entities);
@@ -122,11 +122,11 @@ export function needsOf(
 
 /** A list's rows, and a key's values, follow from the number of values of the fields by which patterns ask. */
 function unknownValues(
-  accesses: readonly Access[],
+  accesses: readonly NeededAccess[],
   entities: readonly Entity[],
   { patterns }: Requirements,
-): Question[] {
-  const asked = new Map<string, Question>();
+): ProposedQuestion[] {
+  const asked = new Map<string, ProposedQuestion>();
   for (const { id, entity: name, by } of accesses)
     for (const field of by) {
       const entity = entities.find((one) => one.name === name);
@@ -150,7 +150,7 @@ const written = (time: string): string =>
     (_, digit: string, unit: string) => `${digit} ${SHORT[unit.toLowerCase()]}`,
   );
 
-function entitiesOf(text: string, file: string, questions: Question[]): Entity[] {
+function entitiesOf(text: string, file: string, questions: ProposedQuestion[]): Entity[] {
   const tables = [...within(outlineOf(text, file))].flatMap(({ blocks }) => tablesOf(blocks, text, file));
   const rows = tables.filter((table) => hasColumns(table, ENTITY, ['fields'])).flatMap((table) => table.rows);
   if (rows.length === 0)
@@ -162,7 +162,7 @@ function entitiesOf(text: string, file: string, questions: Question[]): Entity[]
     const name = (column(row, ENTITY) ?? '').replaceAll('`', '').trim();
     const count = quantities(column(row, ['documents', 'number of documents', 'count']) ?? '')[0]?.high;
     const parts = (column(row, ['fields']) ?? '').split(/,\s*(?![^(]*\))/).map((part) => FIELD.exec(part.trim()));
-    const fields = parts.flatMap((part): Field[] => {
+    const fields = parts.flatMap((part): ProposedField[] => {
       if (!part?.[1]) return [];
       const [, field, values, largest, unique] = part;
       return [
@@ -223,17 +223,17 @@ export const FORMS = [
 export function accessOf(
   text: string,
   entities: readonly Entity[],
-): Omit<Access, 'id' | 'description' | 'attributes' | 'peak' | 'average'> | string {
+): Omit<NeededAccess, 'id' | 'description' | 'attributes' | 'peak' | 'average'> | string {
   const plain = text.replaceAll('`', '').trim();
   const [, verb = '', noun = '', rest = ''] = /^(read|list|total|create|update|delete) (\w+)\b(.*)$/i.exec(plain) ?? [];
   const entity = entities.find(({ name }) => words(name) === words(noun));
   if (verb === '') return `"${plain}" has another form`;
   if (!entity) return `there is no entity ${noun}`;
-  const kind = verb.toLowerCase() as Access['kind'];
+  const kind = verb.toLowerCase() as NeededAccess['kind'];
   const by: string[] = [];
   const sums: string[] = [];
   const withs: string[] = [];
-  let order: Access['order'];
+  let order: NeededAccess['order'];
   let limit: number | undefined;
   const clauses = rest
     .split(',')

@@ -12,11 +12,11 @@ import {
   MOST,
   type Choices,
   type Way,
-  containerOf,
-  groupOf,
+  proposedContainerOf,
+  proposedGroupOf,
   homeOf,
   hostOf,
-  keyOf,
+  proposedKeyOf,
   levelsOf,
   membersOf,
   overlapOf,
@@ -24,12 +24,12 @@ import {
   parentOf,
   reachOf,
   reachOfRead,
-  sourceOf,
+  proposedSourceOf,
   valuesOfKey,
 } from './design.ts';
 import { overflowOf } from './limits.ts';
 import type { Entity, Needs } from './needs.ts';
-import { type Compared, requirementsText } from './analysis.ts';
+import { type ProposedCompared, requirementsText } from './analysis.ts';
 import { designText } from './write.ts';
 
 export interface Cost {
@@ -48,7 +48,7 @@ export interface Option {
   readonly refused?: string;
 }
 
-export interface Decision {
+export interface ProposedDecision {
   readonly decision: string;
   readonly options: readonly Option[];
 }
@@ -57,7 +57,7 @@ export interface Proposal {
   readonly requirements: string;
   readonly design: string;
   readonly cost: Cost;
-  readonly decisions: readonly Decision[];
+  readonly decisions: readonly ProposedDecision[];
   /** How many designs were costed. */
   readonly considered: number;
 }
@@ -92,7 +92,7 @@ export function propose(needs: Needs): Proposal {
     chosen = best;
   }
   const { design, cost } = costedOf(chosen);
-  const decisions = alternativesOf(needs, chosen, overflows).map(({ decision, options }): Decision => ({
+  const decisions = alternativesOf(needs, chosen, overflows).map(({ decision, options }): ProposedDecision => ({
     decision,
     options: options
       .map(({ option, choices, refused }): Option => {
@@ -108,7 +108,7 @@ export function propose(needs: Needs): Proposal {
       .toSorted((a, b) => order(a.cost, b.cost)),
   }));
   const why = new Map(
-    decisions.flatMap(({ decision, options }): [string, Compared][] => {
+    decisions.flatMap(({ decision, options }): [string, ProposedCompared][] => {
       const child = needs.entities.find(({ name }) => decision.startsWith(`place of ${name}`));
       const parent = child && parentOf(needs, child);
       if (!child || !parent) return [];
@@ -149,8 +149,8 @@ const frequent = (needs: Needs, choices: Choices): number =>
   ).length;
 
 /** A TTL deletes with RU that are left over; an application pays each delete, as often as it creates. */
-function expiries({ entities, accesses }: Needs, cost: Cost): Decision[] {
-  return entities.flatMap(({ name, keptSeconds, bytes }): Decision[] => {
+function expiries({ entities, accesses }: Needs, cost: Cost): ProposedDecision[] {
+  return entities.flatMap(({ name, keptSeconds, bytes }): ProposedDecision[] => {
     if (keptSeconds === undefined) return [];
     const created = sum(
       accesses.filter(({ kind, entity }) => kind === 'create' && entity === name).map(({ average }) => average),
@@ -163,7 +163,7 @@ function expiries({ entities, accesses }: Needs, cost: Cost): Decision[] {
     };
     return [
       {
-        decision: `expiry of ${containerOf({ name })} after ${n(keptSeconds / 86_400)} d`,
+        decision: `expiry of ${proposedContainerOf({ name })} after ${n(keptSeconds / 86_400)} d`,
         options: [
           { option: 'TTL', chosen: true, cost },
           { option: 'deletes by the application', chosen: false, cost: paid },
@@ -252,7 +252,7 @@ function alternativesOf(needs: Needs, now: Choices, overflows: (choices: Choices
       ...(own && keys.length > 1
         ? [
             {
-              decision: `key of ${containerOf(entity)}`,
+              decision: `key of ${proposedContainerOf(entity)}`,
               options: keys.map((key) => {
                 const few = fewValues(needs, now, entity, key);
                 return {
@@ -268,7 +268,7 @@ function alternativesOf(needs: Needs, now: Choices, overflows: (choices: Choices
       ...(own
         ? [
             {
-              decision: `indexes of ${containerOf(entity)}`,
+              decision: `indexes of ${proposedContainerOf(entity)}`,
               options: [false, true].map((on) => ({
                 option: on ? 'every path' : 'the paths that queries use',
                 choices: { ...now, allPaths: toggled(now.allPaths, name, on) },
@@ -281,7 +281,7 @@ function alternativesOf(needs: Needs, now: Choices, overflows: (choices: Choices
   const ways = needs.accesses.flatMap((access): Question[] => {
     const entity = needs.entities.find(({ name }) => name === access.entity);
     if (!entity || now.embedded.includes(entity.name) || !['list', 'total'].includes(access.kind)) return [];
-    const reach = reachOf(entity, access.by, keyOf(now, entity.name));
+    const reach = reachOf(entity, access.by, proposedKeyOf(now, entity.name));
     if (access.kind === 'list' && reach !== 'all' && now.ways[access.id] === 'base') return [];
     const choose = (way: Way, option: string, refused?: string): Alternative => ({
       option,
@@ -290,9 +290,9 @@ function alternativesOf(needs: Needs, now: Choices, overflows: (choices: Choices
     });
     const asked = { one: 'one partition', prefix: 'the partitions of a prefix', all: 'all partitions' }[reach];
     const base = choose('base', `query of ${asked}`);
-    const group = groupOf(access, 'copy');
+    const group = proposedGroupOf(access, 'copy');
     const host = hostOf(needs, now, entity, group);
-    const hosted = host ? [choose('beside', `copy in ${containerOf(host)}, by ${group.join(', ')}`)] : [];
+    const hosted = host ? [choose('beside', `copy in ${proposedContainerOf(host)}, by ${group.join(', ')}`)] : [];
     return [
       {
         decision: `pattern ${access.id}: ${access.kind} ${access.entity} by ${access.by.join(', ')}`,
@@ -323,7 +323,7 @@ function keysOf(needs: Needs, now: Choices, entity: Entity, overflows: (choices:
   );
   const fields = [...new Set(members.length === 1 ? ['id', ...known] : known)];
   const isOf = (key: string): boolean =>
-    levelsOf(key).every((level) => members.every((member) => sourceOf(member, level) !== undefined));
+    levelsOf(key).every((level) => members.every((member) => proposedSourceOf(member, level) !== undefined));
   const tooLarge = (key: string): boolean =>
     !levelsOf(key).includes('id') && isOf(key) && overflows(withKey(needs, now, entity.name, key));
   const longer = (keys: readonly string[]): string[] =>
@@ -331,7 +331,7 @@ function keysOf(needs: Needs, now: Choices, entity: Entity, overflows: (choices:
   const skewed = fields.filter(tooLarge);
   const two = longer(skewed);
   const three = longer(two.filter(tooLarge));
-  return [...new Set([...fields, ...two, ...three, keyOf(now, entity.name)])].filter(isOf);
+  return [...new Set([...fields, ...two, ...three, proposedKeyOf(now, entity.name)])].filter(isOf);
 }
 
 /** A key with fewer values isn't spread (C2), unless the container has no more documents either. */
@@ -360,7 +360,7 @@ function placesOf(needs: Needs, now: Choices, entity: Entity): Alternative[] {
       ? withKey(needs, free, name, parentField(parent, entity))
       : home === name
         ? now
-        : withKey(needs, free, name, keyOf(now, name));
+        : withKey(needs, free, name, proposedKeyOf(now, name));
   const few = parent && overlapOf(needs, parent, entity).both < LEAST ? FEW : undefined;
   const inside: Alternative[] =
     parent && !now.embedded.includes(parent.name) && mayEmbed(needs, name)
@@ -376,11 +376,11 @@ function placesOf(needs: Needs, now: Choices, entity: Entity): Alternative[] {
     if (other === entity || now.embedded.includes(other.name) || homeOf(now, other.name) !== other.name) return [];
     if (other.keptSeconds !== entity.keptSeconds) return [];
     const members = [...membersOf(needs, free, other.name), entity];
-    const keys = [keyOf(now, other.name), ...(parent === other ? [parentField(other, entity)] : [])];
+    const keys = [proposedKeyOf(now, other.name), ...(parent === other ? [parentField(other, entity)] : [])];
     const common = [...new Set(keys)].filter(
       (key) =>
         key !== 'id' &&
-        levelsOf(key).every((level) => members.every((member) => sourceOf(member, level) !== undefined)),
+        levelsOf(key).every((level) => members.every((member) => proposedSourceOf(member, level) !== undefined)),
     );
     const related = parent === other ? few : undefined;
     return common.map((key) => ({

@@ -1,8 +1,8 @@
 // What a document says of one container and of one request, and the section of the indexing strategy.
-import { type Derived, lower } from './design.ts';
+import { type ProposedDerived, lower } from './design.ts';
 import type { Entity } from './needs.ts';
 
-export interface Sheet {
+export interface ProposedSheet {
   readonly name: string;
   readonly purpose: string;
   readonly types: readonly string[];
@@ -22,29 +22,29 @@ export interface Sheet {
   readonly skew: string;
 }
 
-export const list = (values: readonly string[]): string => values.join(', ');
+export const proposedList = (values: readonly string[]): string => values.join(', ');
 
-export function indexing({ name, paths, serves }: Sheet): string {
-  const served = `- **Access Patterns Served**: ${list(serves)}`;
+export function indexing({ name, paths, serves }: ProposedSheet): string {
+  const served = `- **Access Patterns Served**: ${proposedList(serves)}`;
   if (!paths) return `### ${name} Container\n- **Indexing Policy**: automatic\n- **Included Paths**: \`/*\`\n${served}`;
-  return `### ${name} Container\n- **Indexing Policy**: selective\n- **Included Paths**: ${list(paths.map((path) => `\`/${path}/?\``))}\n- **Excluded Paths**: \`/*\`\n${served}`;
+  return `### ${name} Container\n- **Indexing Policy**: selective\n- **Included Paths**: ${proposedList(paths.map((path) => `\`/${path}/?\``))}\n- **Excluded Paths**: \`/*\`\n${served}`;
 }
 
 /** A row of the projections; `home`: the container of the source. */
-export function projection(
-  { name, kind, from, container, type, group, serves, sums, stable }: Derived,
+export function proposedProjection(
+  { name, kind, from, container, type, group, serves, sums, stable }: ProposedDerived,
   home: string,
 ): string {
   const fixed = stable ? '; stable' : '';
   const key =
-    kind === 'copy' ? `${group[0] ?? 'id'} = ${group[0] ?? 'id'}; id = id${fixed}` : `[${list(group)}]${fixed}`;
+    kind === 'copy' ? `${group[0] ?? 'id'} = ${group[0] ?? 'id'}; id = id${fixed}` : `[${proposedList(group)}]${fixed}`;
   const fields =
     kind === 'copy' ? 'all' : [`documents = count`, ...sums.map((field) => `${field} = sum(${field})`)].join('; ');
-  return `| ${name} | ${kind} | ${home} (${lower(from.name)}) | ${container} (${type}) | ${key} | ${fields} | ${list(serves.map(({ id }) => `#${id}`))} | 30 s | ${kind === 'copy' ? 'remove' : 'subtract'} | backfill |`;
+  return `| ${name} | ${kind} | ${home} (${lower(from.name)}) | ${container} (${type}) | ${key} | ${fields} | ${proposedList(serves.map(({ id }) => `#${id}`))} | 30 s | ${kind === 'copy' ? 'remove' : 'subtract'} | backfill |`;
 }
 
 /** A container with copies beside its own documents. */
-export const together = (own: Sheet, copies: Sheet): Sheet => ({
+export const proposedTogether = (own: ProposedSheet, copies: ProposedSheet): ProposedSheet => ({
   ...own,
   purpose: `${own.purpose}, and ${copies.purpose.replace('; derived', ', written by a projection')}`,
   types: [...own.types, ...copies.types],
@@ -58,13 +58,13 @@ export const together = (own: Sheet, copies: Sheet): Sheet => ({
   skew: own.largest >= copies.largest ? own.skew : copies.skew,
 });
 
-export interface Part {
+export interface ProposedPart {
   readonly operation: string;
   readonly notes: string;
   readonly ru: number;
 }
 
-export interface Asked {
+export interface ProposedAccess {
   readonly entity: Entity;
   readonly key: string;
   /** The fields that the request knows. */

@@ -2,18 +2,18 @@
 import { chargeOf, DEFAULTS, PROFILES } from '../estimate.ts';
 import {
   type Choices,
-  type Derived,
+  type ProposedDerived,
   apart,
-  askedOf,
+  proposedAskedOf,
   beside,
-  childrenOf,
-  containerOf,
-  countOf,
+  proposedChildrenOf,
+  proposedContainerOf,
+  proposedCountOf,
   derivedOf,
   holderOf,
   homeOf,
   isRead,
-  keyOf,
+  proposedKeyOf,
   largestOf,
   levelsOf,
   lower,
@@ -21,19 +21,27 @@ import {
   parentField,
   knownOf,
   reachOf,
-  rowsOf,
-  sizeOf,
+  proposedRowsOf,
+  proposedSizeOf,
   skewOf,
-  valuesOf,
+  proposedValuesOf,
   valuesOfKey,
 } from './design.ts';
 import { decisionsText } from './analysis.ts';
-import type { Access, Entity, Needs } from './needs.ts';
+import type { NeededAccess, Entity, Needs } from './needs.ts';
 import { derivedExamples, exampleOf } from './examples.ts';
-import { type Asked, type Part, type Sheet, indexing, list, projection, together } from './sheet.ts';
+import {
+  type ProposedAccess,
+  type ProposedPart,
+  type ProposedSheet,
+  indexing,
+  proposedList,
+  proposedProjection,
+  proposedTogether,
+} from './sheet.ts';
 
 /** RU/s at the peak by container, to size each; absent: the smallest. */
-export type Peaks = ReadonlyMap<string, number>;
+export type ProposedPeaks = ReadonlyMap<string, number>;
 
 const HEADROOM = DEFAULTS.headroom;
 const STEP = 1000;
@@ -44,7 +52,7 @@ const MARKED_SECONDS = 7 * 86_400;
 const profile = PROFILES[DEFAULTS.profile];
 const n = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 2 : 0 });
 
-export function designText(needs: Needs, choices: Choices, peaks: Peaks = new Map()): string {
+export function designText(needs: Needs, choices: Choices, peaks: ProposedPeaks = new Map()): string {
   const writer = new Writer(needs, choices, peaks);
   return writer.text();
 }
@@ -52,11 +60,11 @@ export function designText(needs: Needs, choices: Choices, peaks: Peaks = new Ma
 class Writer {
   readonly #needs: Needs;
   readonly #choices: Choices;
-  readonly #peaks: Peaks;
-  readonly #derived: readonly Derived[];
-  #known: readonly Sheet[] | undefined;
+  readonly #peaks: ProposedPeaks;
+  readonly #derived: readonly ProposedDerived[];
+  #known: readonly ProposedSheet[] | undefined;
 
-  constructor(needs: Needs, choices: Choices, peaks: Peaks) {
+  constructor(needs: Needs, choices: Choices, peaks: ProposedPeaks) {
     this.#needs = needs;
     this.#choices = choices;
     this.#peaks = peaks;
@@ -75,11 +83,11 @@ class Writer {
       `## Access Pattern Mapping\n| Pattern | Description | Containers/Indexes | Cosmos DB Operations | Implementation Notes |\n|---|---|---|---|---|\n${accesses.map((access) => this.#row(access)).join('\n')}`,
       ...(this.#derived.length > 0
         ? [
-            `## Change Feed Projections\n| Projection | Kind | Source (type) | Sink (type) | Key mapping | Fields / measures | Serves | Max lag | Deletes | Start |\n|---|---|---|---|---|---|---|---|---|---|\n${this.#derived.map((derived) => projection(derived, this.#containerOf(derived.from))).join('\n')}`,
+            `## Change Feed Projections\n| Projection | Kind | Source (type) | Sink (type) | Key mapping | Fields / measures | Serves | Max lag | Deletes | Start |\n|---|---|---|---|---|---|---|---|---|---|\n${this.#derived.map((derived) => proposedProjection(derived, this.#containerOf(derived.from))).join('\n')}`,
           ]
         : []),
       `## Hot Partition Analysis\n${sheets.map((sheet) => this.#hot(sheet)).join('\n')}`,
-      `## Trade-offs and Optimizations\n- **Denormalization**: ${this.#derived.length === 0 ? 'none' : `${list(this.#derived.map(({ container, from, name }) => `${container} repeats ${from.name}, kept fresh by \`${name}\``))}; asking the source instead was compared`}\n- **Write cost**: each derived container adds its writes to those of its source; \`millrace model cost --terms\` shows them\n- **Not weighed**: write sharding, joins of containers, and several regions`,
+      `## Trade-offs and Optimizations\n- **Denormalization**: ${this.#derived.length === 0 ? 'none' : `${proposedList(this.#derived.map(({ container, from, name }) => `${container} repeats ${from.name}, kept fresh by \`${name}\``))}; asking the source instead was compared`}\n- **Write cost**: each derived container adds its writes to those of its source; \`millrace model cost --terms\` shows them\n- **Not weighed**: write sharding, joins of containers, and several regions`,
       '## Global Distribution Strategy\n- **Multi-Region Setup**: one region, no multi-region writes; the costs are for this, and other setups were not compared\n- **Consistency Strategy**: Session\n- **Conflict Resolution**: none, with one region for writes',
       `## Validation Results\n- [x] Each of the ${accesses.length} access patterns has a row in the mapping\n- [x] The options of each decision were compared in RU`,
     ];
@@ -91,37 +99,38 @@ class Writer {
   }
 
   /** One of each container: copies may be in one that has documents of its own. */
-  #sheets(): readonly Sheet[] {
+  #sheets(): readonly ProposedSheet[] {
     this.#known ??= this.#allSheets();
     return this.#known;
   }
 
-  #allSheets(): Sheet[] {
+  #allSheets(): ProposedSheet[] {
     const all = [...this.#own(), ...this.#derived.map((derived) => this.#sheetOf(derived))];
     return [...Map.groupBy(all, ({ name }) => name).values()].flatMap((same) => {
       const [first, ...others] = same;
-      return first ? [others.reduce(together, first)] : [];
+      return first ? [others.reduce(proposedTogether, first)] : [];
     });
   }
 
-  #own(): Sheet[] {
+  #own(): ProposedSheet[] {
     const [needs, choices] = [this.#needs, this.#choices];
-    return needs.entities.flatMap((entity): Sheet[] => {
+    return needs.entities.flatMap((entity): ProposedSheet[] => {
       if (choices.embedded.includes(entity.name) || homeOf(choices, entity.name) !== entity.name) return [];
       const members = membersOf(needs, choices, entity.name);
-      const name = containerOf(entity);
-      const key = keyOf(choices, entity.name);
+      const name = proposedContainerOf(entity);
+      const key = proposedKeyOf(choices, entity.name);
       const reads = needs.accesses.filter((access) => this.#placeOf(access) === name);
       const known = reads.filter((access) => {
-        const asked = askedOf(needs, choices, access);
+        const asked = proposedAskedOf(needs, choices, access);
         return isRead(access.kind) && reachOf(asked.entity, asked.by, key) === 'one';
       });
       const count = members.reduce((all, member) => all + member.count, 0);
-      const bytes = members.reduce((all, member) => all + member.count * sizeOf(needs, choices, member), 0) / count;
+      const bytes =
+        members.reduce((all, member) => all + member.count * proposedSizeOf(needs, choices, member), 0) / count;
       return [
         {
           name,
-          purpose: `the documents of ${list(members.map((member) => member.name))}`,
+          purpose: `the documents of ${proposedList(members.map((member) => member.name))}`,
           types: members.map((member) => lower(member.name)),
           key,
           keyWhy: knownBy(known),
@@ -151,7 +160,7 @@ class Writer {
     });
   }
 
-  #paths(accesses: readonly Access[], key: string, more: readonly string[] = []): string[] {
+  #paths(accesses: readonly NeededAccess[], key: string, more: readonly string[] = []): string[] {
     const asked = accesses.filter(({ kind }) => kind === 'list' || kind === 'total');
     return [
       ...new Set([
@@ -163,25 +172,27 @@ class Writer {
     ].filter((field) => field !== 'id');
   }
 
-  #sheetOf(derived: Derived): Sheet {
+  #sheetOf(derived: ProposedDerived): ProposedSheet {
     const { from, container, group, kind, serves } = derived;
     const [key = 'id'] = group;
     const groups = Math.min(
       from.count,
-      group.reduce((product, field) => product * valuesOf(this.#needs, from.name, field), 1),
+      group.reduce((product, field) => product * proposedValuesOf(this.#needs, from.name, field), 1),
     );
     const reads = serves.map(({ id }) => id);
     const examples = derivedExamples(this.#needs, this.#choices, derived);
     return {
       name: container,
       purpose:
-        kind === 'copy' ? `${from.name} by ${key}; derived` : `totals of ${from.name} by ${list(group)}; derived`,
+        kind === 'copy'
+          ? `${from.name} by ${key}; derived`
+          : `totals of ${from.name} by ${proposedList(group)}; derived`,
       types: [derived.type],
       key,
       keyWhy: knownBy(serves),
-      values: valuesOf(this.#needs, from.name, key),
+      values: proposedValuesOf(this.#needs, from.name, key),
       examples,
-      bytes: kind === 'copy' ? sizeOf(this.#needs, this.#choices, from) : totalBytes(examples),
+      bytes: kind === 'copy' ? proposedSizeOf(this.#needs, this.#choices, from) : totalBytes(examples),
       count: kind === 'copy' ? from.count : groups,
       serves: reads,
       paths: kind === 'copy' ? this.#paths(serves, key) : ['type', key],
@@ -198,7 +209,7 @@ class Writer {
     return Math.max(STEP, Math.ceil(least / STEP) * STEP);
   }
 
-  #container(sheet: Sheet): string {
+  #container(sheet: ProposedSheet): string {
     const max = this.#max(sheet.name);
     const levels = levelsOf(sheet.key);
     const peak = this.#peaks.get(sheet.name) ?? 0;
@@ -208,11 +219,11 @@ class Writer {
       [
         `- **Purpose**: ${sheet.purpose}`,
         `- **Aggregate Boundary**: one ${sheet.types.join(', one ')}`,
-        `- **Partition Key**: ${list(levels.map((level) => `\`/${level}\``))}${levels.length > 1 ? ' (hierarchical)' : ''} - ${sheet.keyWhy}; ${n(sheet.values)} values`,
-        `- **Document Types**: ${list(sheet.types.map((type) => `\`${type}\``))}`,
+        `- **Partition Key**: ${proposedList(levels.map((level) => `\`/${level}\``))}${levels.length > 1 ? ' (hierarchical)' : ''} - ${sheet.keyWhy}; ${n(sheet.values)} values`,
+        `- **Document Types**: ${proposedList(sheet.types.map((type) => `\`${type}\``))}`,
         `- **Document Size**: ${n(sheet.bytes / 1000)} KB`,
         `- **Size**: ${n((sheet.count * sheet.bytes) / 1e9)} GB`,
-        `- **Access Patterns Served**: ${list(sheet.serves)}`,
+        `- **Access Patterns Served**: ${proposedList(sheet.serves)}`,
         // Tombstones and traces of derived rows expire.
         `- **TTL**: ${sheet.ttl ?? '-1'}`,
         `- **Throughput Planning**: autoscale max ${n(max)} RU/s (patterns, projections and the change feed: ${n(peak)} RU/s at the peak)`,
@@ -221,7 +232,7 @@ class Writer {
     ].join('\n');
   }
 
-  #placeOf(access: Access): string {
+  #placeOf(access: NeededAccess): string {
     const derived = this.#derived.find(({ serves }) => serves.includes(access));
     const entity = this.#entity(access.entity);
     if (derived || !entity) return derived?.container ?? '';
@@ -230,23 +241,23 @@ class Writer {
 
   /** The container that an entity's documents are in. */
   #containerOf({ name }: Entity): string {
-    return containerOf({ name: homeOf(this.#choices, name) });
+    return proposedContainerOf({ name: homeOf(this.#choices, name) });
   }
 
-  #row(access: Access): string {
+  #row(access: NeededAccess): string {
     const { operation, notes } = this.#operation(access);
     const others = isRead(access.kind)
       ? apart(this.#needs, this.#choices, access).map((one) => this.#containerOf(one))
       : [];
-    const places = list([this.#placeOf(access), ...others]);
+    const places = proposedList([this.#placeOf(access), ...others]);
     return `| ${access.id} | ${access.description.replaceAll('|', ' ')} | ${places} | ${operation} | ${notes} |`;
   }
 
-  #operation(access: Access): { operation: string; notes: string } {
+  #operation(access: NeededAccess): { operation: string; notes: string } {
     const [needs, choices] = [this.#needs, this.#choices];
-    const { entity, by } = askedOf(needs, choices, access);
+    const { entity, by } = proposedAskedOf(needs, choices, access);
     const held = entity.name !== access.entity;
-    const bytes = sizeOf(needs, choices, entity);
+    const bytes = proposedSizeOf(needs, choices, entity);
     const write = (operation: 'create' | 'replace' | 'delete'): string =>
       this.#ru(this.#charge(operation, entity, bytes));
     const type = `type \`${lower(entity.name)}\``;
@@ -285,26 +296,26 @@ class Writer {
   }
 
   /** A read, and one more for each child that is elsewhere. */
-  #read(access: Access, entity: Entity, by: readonly string[]): { operation: string; notes: string } {
+  #read(access: NeededAccess, entity: Entity, by: readonly string[]): { operation: string; notes: string } {
     const [needs, choices] = [this.#needs, this.#choices];
     const derived = this.#derived.find(({ serves }) => serves.includes(access));
     if (derived?.kind === 'aggregate')
       return {
         operation: 'Point read (id + PK)',
-        notes: `id is \`${derived.type}\` with ${list(derived.group)}, ${this.#ru(this.#charge('point-read', entity, totalBytes(derivedExamples(needs, choices, derived))))}`,
+        notes: `id is \`${derived.type}\` with ${proposedList(derived.group)}, ${this.#ru(this.#charge('point-read', entity, totalBytes(derivedExamples(needs, choices, derived))))}`,
       };
-    const key = derived ? (derived.group[0] ?? 'id') : keyOf(choices, entity.name);
-    const bytes = sizeOf(needs, choices, entity);
+    const key = derived ? (derived.group[0] ?? 'id') : proposedKeyOf(choices, entity.name);
+    const bytes = proposedSizeOf(needs, choices, entity);
     const children = access.withs.flatMap((name) => this.#entity(name) ?? []);
     const others = apart(needs, choices, access);
     const inside = children.filter((child) => beside(choices, entity, child) && !others.includes(child));
     const reach = reachOf(entity, by, key);
     const where = [...by];
-    const parts: Part[] = [];
+    const parts: ProposedPart[] = [];
     if (inside.length > 0) {
-      const rows = inside.map((child) => countOf(needs, entity, child));
+      const rows = inside.map((child) => proposedCountOf(needs, entity, child));
       const all = inside.reduce((sum, child, at) => sum + (rows[at] ?? 1) * child.bytes, bytes);
-      const types = list([entity, ...inside].map(({ name }) => `'${lower(name)}'`));
+      const types = proposedList([entity, ...inside].map(({ name }) => `'${lower(name)}'`));
       const count = 1 + rows.reduce((sum, one) => sum + one, 0);
       parts.push(
         this.#query({
@@ -330,7 +341,7 @@ class Writer {
         ru: this.#charge('point-read', entity, bytes),
       });
     } else {
-      const found = entity.name === access.entity ? rowsOf(needs, access) : 1;
+      const found = entity.name === access.entity ? proposedRowsOf(needs, access) : 1;
       const order = access.order ? ` ORDER BY c.${access.order.field}${access.order.descending ? ' DESC' : ''}` : '';
       const limit = access.limit === undefined ? '' : ` OFFSET 0 LIMIT ${access.limit}`;
       const type = derived?.type ?? lower(entity.name);
@@ -357,8 +368,8 @@ class Writer {
     }
     for (const child of others) {
       const field = parentField(entity, child);
-      const childKey = keyOf(choices, child.name);
-      const rows = countOf(needs, entity, child);
+      const childKey = proposedKeyOf(choices, child.name);
+      const rows = proposedCountOf(needs, entity, child);
       parts.push(
         this.#query({
           entity: child,
@@ -378,7 +389,7 @@ class Writer {
     };
   }
 
-  #query({ entity, key, by, select, where, tail, rows, limit, bytes }: Asked): Part {
+  #query({ entity, key, by, select, where, tail, rows, limit, bytes }: ProposedAccess): ProposedPart {
     const partitions = this.#partitions(entity);
     const reach = reachOf(entity, by, key);
     const known = knownOf(entity, by, key).join('/');
@@ -410,17 +421,17 @@ class Writer {
   #indexed(entity: Entity): number {
     return (
       this.#sheets().find(({ name }) => name === this.#containerOf(entity))?.paths?.length ??
-      entity.fields.length + 1 + childrenOf(this.#needs, this.#choices, entity).length
+      entity.fields.length + 1 + proposedChildrenOf(this.#needs, this.#choices, entity).length
     );
   }
 
   #partitions(entity: Entity): number {
     const members = membersOf(this.#needs, this.#choices, homeOf(this.#choices, entity.name));
-    const bytes = members.reduce((sum, one) => sum + one.count * sizeOf(this.#needs, this.#choices, one), 0);
+    const bytes = members.reduce((sum, one) => sum + one.count * proposedSizeOf(this.#needs, this.#choices, one), 0);
     return profile.partitions(bytes / 1e9, this.#max(this.#containerOf(entity)));
   }
 
-  #hot({ name, largest, skew }: Sheet): string {
+  #hot({ name, largest, skew }: ProposedSheet): string {
     const peak = this.#peaks.get(name) ?? 0;
     return `- **${name}**: the largest key takes ${n(peak * largest)} RU/s, ${n(Math.max(0.01, 100 * largest))} % of the load: ${skew}`;
   }
@@ -431,8 +442,8 @@ const totalBytes = (examples: readonly object[]): number =>
   Math.max(...examples.map((example) => JSON.stringify(example).length));
 
 /** Why a key is chosen: the reads that know it. */
-const knownBy = (reads: readonly Access[]): string =>
-  reads.length === 0 ? 'no read knows it' : `known to the reads of pattern ${list(reads.map(({ id }) => id))}`;
+const knownBy = (reads: readonly NeededAccess[]): string =>
+  reads.length === 0 ? 'no read knows it' : `known to the reads of pattern ${proposedList(reads.map(({ id }) => id))}`;
 
 /** The entity whose largest key has the greatest part. */
 const widest = (needs: Needs, members: readonly Entity[], key: string): Entity | undefined =>

@@ -1,6 +1,6 @@
 // The SQL that a document asks of a container outside the mapping: in fences, in tables, and in lists and labels.
 import type { Nodes } from 'mdast';
-import type { Asked } from '../documents.ts';
+import type { DocumentPair } from '../documents.ts';
 import type { Query } from '../query.ts';
 import type { Container } from '../model.ts';
 import { normalised } from './text/labels.ts';
@@ -45,14 +45,14 @@ const aliased = (where: string): string =>
 const IS_SQL = /^(?:\*\*[^*]+\*\*|[^`.]{1,60}:)?\W*`\s*(?:SELECT|WHERE)\b/i;
 
 /** `skip`: the lines of rows that the mapping has. */
-export function askedOf(
+export function statedQuestionsOf(
   root: Section,
   source: string,
   file: string,
   containers: readonly Container[],
   skip: ReadonlySet<number>,
-): Asked[] {
-  const asked: Asked[] = [];
+): DocumentPair[] {
+  const asked: DocumentPair[] = [];
   // With tables of a relational database, a query that names no container may be of them.
   const alone = !/\bCREATE TABLE\b/i.test(source);
   for (const { sections, own } of grouped(root, containers)) {

@@ -1,12 +1,12 @@
 // Reads one container from its section. Facts from other sections (indexing) are added before `finish`.
 import { isObject } from '../../base/json.ts';
-import type { Container, ContainerFact, DocumentType, Place } from '../model.ts';
+import type { Container, ContainerFact, DocumentType, SourceLine } from '../model.ts';
 import { type Fact, labelledFacts } from './labelled-facts.ts';
-import { contentOf, type Content } from './text/fences.ts';
+import { contentOf, type TextContent } from './text/fences.ts';
 import type { Findings } from './findings.ts';
 import { IndexingDraft } from './indexing.ts';
 import type { LabelName } from './text/labels.ts';
-import { type Group, linesOf } from './stated.ts';
+import { type Group, statedLinesOf } from './stated.ts';
 import { keyInHeading } from './key-in-heading.ts';
 import { type Section, within } from './text/outline.ts';
 import { partitionKey, throughput, ttl, uniqueKeys } from './text/values.ts';
@@ -47,7 +47,7 @@ const OF_WORDS = /\S\s+(?:container|容器|コンテナ)\s*(?:[([:–—-].*)?$|
 const isWord = (name: string): boolean => /^(?!container)[\p{L}_][\p{L}\p{N}_-]*$/iu.test(name);
 
 /** Whether a heading names a container: in code, as one word, or as "Order Lines Container". */
-export function isNamed({ code, title }: Pick<Section, 'code' | 'title'>): boolean {
+export function isNamedContainer({ code, title }: Pick<Section, 'code' | 'title'>): boolean {
   if (code !== undefined) return true;
   const name = containerName({ title });
   if (NO_NAME.test(name)) return false;
@@ -67,10 +67,10 @@ export class ContainerDraft {
   readonly line: number;
   readonly indexing = new IndexingDraft();
   #key: readonly string[] = [];
-  readonly #otherKeys: { readonly paths: readonly string[]; readonly at: Place }[] = [];
+  readonly #otherKeys: { readonly paths: readonly string[]; readonly at: SourceLine }[] = [];
   #stated: Stated = {};
-  #places: Partial<Record<ContainerFact, Place>> = {};
-  #types = new Map<string, { examples: Record<string, unknown>[]; at: Place }>();
+  #places: Partial<Record<ContainerFact, SourceLine>> = {};
+  #types = new Map<string, { examples: Record<string, unknown>[]; at: SourceLine }>();
   /** Types that a table names. */
   readonly #listed = new Set<string>();
   #designed = false;
@@ -97,7 +97,7 @@ export class ContainerDraft {
         const content = contentOf(fence, findings);
         if (content) this.#content(content);
         // `partition key: /id` in a fence without a language.
-        else for (const fact of linesOf(fence)) if (fact.name !== 'container') this.fact(fact);
+        else for (const fact of statedLinesOf(fence)) if (fact.name !== 'container') this.fact(fact);
       }
       // After the examples: their lines are better places for the types.
       for (const fact of facts) this.fact(fact);
@@ -241,7 +241,7 @@ export class ContainerDraft {
     return contents.length;
   }
 
-  #content(content: Content): void {
+  #content(content: TextContent): void {
     this.#designed = true;
     if (content.kind === 'examples') this.examples(content);
     else if (content.kind === 'definition') this.#definition(content.value, content.line, content.text);
@@ -274,7 +274,7 @@ export class ContainerDraft {
   }
 
   /** Those of another section too. */
-  examples({ elements, partial }: Pick<Extract<Content, { kind: 'examples' }>, 'elements' | 'partial'>): void {
+  examples({ elements, partial }: Pick<Extract<TextContent, { kind: 'examples' }>, 'elements' | 'partial'>): void {
     for (const { value, line } of elements) this.#example(value, line);
     if (partial) this.#partial = true;
   }

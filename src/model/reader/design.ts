@@ -1,20 +1,20 @@
 // Reads the whole `cosmosdb_data_model.md`: the Model, and the further facts for the rules.
-import type { Design, Mapping, ProjectionRow } from '../documents.ts';
+import type { Design, PatternMapping, ProjectionRow } from '../documents.ts';
 import type { ModelFinding } from '../model.ts';
-import { askedOf } from './asked.ts';
+import { statedQuestionsOf } from './asked.ts';
 import { commonOf } from './common.ts';
 import { detailOf } from './detail.ts';
-import { isMapping, mappingRow } from './mapping.ts';
+import { statedIsMapping, mappingRow } from './mapping.ts';
 import { type Section, within } from './text/outline.ts';
 import { isProjections, projectionDerivedFrom, projectionFromBullets, projectionOf } from './projections.ts';
 import { readDrafts } from './read.ts';
 import { sectionNameOf, sectionsNamed } from './text/sections.ts';
-import { parsed, plainLines, readDocument } from './text/source.ts';
+import { parsed, plainLines, readMarkdown } from './text/source.ts';
 import { tablesOf } from './text/tables.ts';
 
 /** Throws the errors of `readDocument` and `parseModel`. `known`: the pattern ids for "all patterns". */
 export const readDesign = async (path: string, known: readonly string[] = []): Promise<Design> =>
-  parseDesign(await readDocument(path), path, known);
+  parseDesign(await readMarkdown(path), path, known);
 
 /** Throws the errors of `parseModel`. */
 export const parseDesign = (document: string, file: string, known: readonly string[] = []): Design =>
@@ -58,7 +58,7 @@ function designOf(document: string, file: string, known: readonly string[]): Des
     model,
     containers,
     mapping,
-    asked: askedOf(root, text, file, model.containers, new Set(mapping.map(({ at }) => at.line))),
+    asked: statedQuestionsOf(root, text, file, model.containers, new Set(mapping.map(({ at }) => at.line))),
     projections,
     exampleLines: lines,
     projectionsAt: section ? { file, line: section.line } : projections[0]?.at,
@@ -82,12 +82,12 @@ function rowsOf(
   known: readonly string[],
   findings: ModelFinding[],
 ) {
-  const mapping: Mapping[] = [];
+  const mapping: PatternMapping[] = [];
   const projections: ProjectionRow[] = [];
   for (const section of within(root)) {
     for (const table of tablesOf(section.blocks, text, file)) {
       if (isProjections(table)) projections.push(...table.rows.filter(({ struck }) => !struck).map(projectionOf));
-      else if (isMapping(table, sectionNameOf(section.title))) {
+      else if (statedIsMapping(table, sectionNameOf(section.title))) {
         for (const row of table.rows) {
           if (row.struck) continue;
           const read = mappingRow(row, names, known);

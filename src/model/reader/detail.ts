@@ -1,6 +1,6 @@
 // Facts of a container's bullets that the Model lacks: sizes, cardinality, served patterns, hot keys, index paths as written.
 import type { ContainerDetail, Design, ProjectionRow, Prose, StatedIndex } from '../documents.ts';
-import type { Container, Place } from '../model.ts';
+import type { Container, SourceLine } from '../model.ts';
 import { hasName } from './names.ts';
 import { patternIds } from './pattern-ids.ts';
 import { bytesOf, quantities, sizeOf } from './text/quantity.ts';
@@ -87,7 +87,7 @@ function cardinalityOf(text: string): number | undefined {
   return undefined;
 }
 
-function rangeOf(text: string, at: Place): ContainerDetail['range'] {
+function rangeOf(text: string, at: SourceLine): ContainerDetail['range'] {
   const [, from, to] = /([\d,]+)\s*RU\/s\s*\(auto-?scales? to ([\d,]+)/i.exec(text) ?? [];
   if (from !== undefined && to !== undefined)
     return { low: Number(from.replaceAll(',', '')), high: Number(to.replaceAll(',', '')), at };

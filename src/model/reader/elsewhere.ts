@@ -4,7 +4,7 @@ import { sourceOf, within, lineOf, type Section } from './text/outline.ts';
 import type { ContainerDraft } from './container.ts';
 import { contentOf } from './text/fences.ts';
 import { Findings } from './findings.ts';
-import { type Fence, labelledFacts } from './labelled-facts.ts';
+import { type StatedFence, labelledFacts } from './labelled-facts.ts';
 import { namedLike, onlyOne } from './owners.ts';
 import { sectionName } from './text/sections.ts';
 
@@ -56,7 +56,7 @@ export function contentElsewhere(
 /** The one container that the paragraph above a fence names in backticks: "Every `orders` document contains:". */
 function toldAbove(
   { blocks }: Section,
-  fence: Fence,
+  fence: StatedFence,
   drafts: readonly ContainerDraft[],
   text: string,
 ): ContainerDraft | undefined {
@@ -91,13 +91,13 @@ const subjectOf = (label: string): string =>
   label.replace(/\s*\b(container|collection|document|item|entity|schema|example)s?\b.*$/i, '');
 
 /** The comment in the line above an element of a fence. */
-const commentAbove = (fence: Fence, line: number): string =>
+const commentAbove = (fence: StatedFence, line: number): string =>
   /^\s*(?:\/\/|#)\s*(.*)$/.exec(fence.text.split('\n')[line - fence.line - 1] ?? '')?.[1] ?? '';
 
 const indexingTitle = ({ title }: Section): boolean => sectionName(title) === 'indexing';
 
 /** The fences of a section, each with the label above it or the title. */
-function fencesOf(section: Section, text: string): { fence: Fence; label: string }[] {
+function fencesOf(section: Section, text: string): { fence: StatedFence; label: string }[] {
   const { facts, loose } = labelledFacts(section.blocks, text);
   return [
     ...loose.map((fence) => ({ fence, label: section.title })),

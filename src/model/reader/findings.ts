@@ -1,4 +1,4 @@
-import type { ModelFinding, Place } from '../model.ts';
+import type { ModelFinding, SourceLine } from '../model.ts';
 
 /** Collects the reader's findings; each has its line. */
 export class Findings {
@@ -9,7 +9,7 @@ export class Findings {
     this.file = file;
   }
 
-  at(line: number): Place {
+  at(line: number): SourceLine {
     return { file: this.file, line };
   }
 

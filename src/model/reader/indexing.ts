@@ -1,8 +1,8 @@
 import { isObject } from '../../base/json.ts';
 import type { StatedIndex } from '../documents.ts';
-import type { IndexingPolicy, Place } from '../model.ts';
+import type { IndexingPolicy, SourceLine } from '../model.ts';
 import type { Fact } from './labelled-facts.ts';
-import { contentOf, type Content } from './text/fences.ts';
+import { contentOf, type TextContent } from './text/fences.ts';
 import type { Findings } from './findings.ts';
 import { composites, indexPaths, statedPaths } from './text/values.ts';
 
@@ -13,7 +13,7 @@ type Composites = NonNullable<IndexingPolicy['compositeIndexes']>;
 
 /** Collects one container's indexing from all places of the document; a later policy replaces the modes that it names. */
 export class IndexingDraft {
-  at: Place | undefined;
+  at: SourceLine | undefined;
   #mode: IndexingPolicy['indexingMode'];
   #automatic: boolean | undefined;
   #included: string[] = [];
@@ -51,7 +51,7 @@ export class IndexingDraft {
     return true;
   }
 
-  content(content: Content, findings: Findings): void {
+  content(content: TextContent, findings: Findings): void {
     if (content.kind !== 'composites' && content.kind !== 'policy') return;
     this.at ??= findings.at(content.line);
     if (content.kind === 'composites') this.#addComposites(content.value, findings.at(content.line));
@@ -117,7 +117,7 @@ export class IndexingDraft {
     stated.push(...statedPaths(text).map((path) => ({ text: path, at })));
   }
 
-  #addComposites(lists: Composites, at: Place): void {
+  #addComposites(lists: Composites, at: SourceLine): void {
     this.#composites = [...this.#composites, ...lists];
     this.stated.composites.push(...lists.map((paths) => ({ paths, at })));
   }

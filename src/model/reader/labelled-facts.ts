@@ -1,10 +1,10 @@
 // A container's labelled facts: `- **Partition Key**: …` with its nested values, in all forms that occur.
 import type { Code, ListItem, Paragraph, RootContent, Table } from 'mdast';
 import { type LabelName, labelName } from './text/labels.ts';
-import { lineOf, partsOf, sourceOf } from './text/outline.ts';
+import { lineOf, sectionPartsOf, sourceOf } from './text/outline.ts';
 import { cut } from './text/tables.ts';
 
-export interface Fence {
+export interface StatedFence {
   readonly text: string;
   /** Line of its first line of content. */
   readonly line: number;
@@ -19,13 +19,13 @@ export interface Fact {
   readonly line: number;
   /** Nested or following values, one for each item. */
   readonly items: { readonly text: string; readonly line: number }[];
-  readonly fences: Fence[];
+  readonly fences: StatedFence[];
 }
 
 export interface LabelledFacts {
   readonly facts: Fact[];
   /** Fences without a label: the examples. */
-  readonly loose: Fence[];
+  readonly loose: StatedFence[];
 }
 
 /** `source` is the whole document: values are cut from it, because the parser's text has no backticks. */
@@ -48,7 +48,7 @@ const LABELLED =
 
 class FactReader implements LabelledFacts {
   readonly facts: Fact[] = [];
-  readonly loose: Fence[] = [];
+  readonly loose: StatedFence[] = [];
   readonly #source: string;
   /** A label without a value: the list or fence directly after it is its value. */
   #open: Fact | undefined;
@@ -129,7 +129,10 @@ class FactReader implements LabelledFacts {
    * **Throughput:** 400 RU/s` two. A sign before the label (`✅ Partition key: /id`) is no part of it.
    */
   #lines(node: Paragraph): { text: string; line: number }[] {
-    return partsOf(node, this.#source, LABELLED).map(({ text, line }) => ({ text: text.replace(SIGN, ''), line }));
+    return sectionPartsOf(node, this.#source, LABELLED).map(({ text, line }) => ({
+      text: text.replace(SIGN, ''),
+      line,
+    }));
   }
 }
 

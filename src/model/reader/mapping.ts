@@ -1,16 +1,16 @@
 // The rows of "Access Pattern Mapping".
-import type { Mapping, Operation } from '../documents.ts';
+import type { PatternMapping, PatternOperation } from '../documents.ts';
 import { hasName } from './names.ts';
 import { patternIds } from './pattern-ids.ts';
 import { quantities } from './text/quantity.ts';
 import { queriesIn, saysCrossing } from './asked.ts';
-import { type Row, type Table, column, hasColumns } from './text/tables.ts';
+import { type MarkdownRow, type Table, column, hasColumns } from './text/tables.ts';
 
 /** Sections whose tables say how much is done, whatever their columns are called. */
 const ABOUT_LOAD = new Set(['hotPartitions', 'tradeOffs', 'distribution', 'validation']);
 
 /** A table of hot partitions or costs may name patterns and containers too; only a mapping says what is done. */
-export const isMapping = (table: Table, section: string | undefined): boolean =>
+export const statedIsMapping = (table: Table, section: string | undefined): boolean =>
   (section === undefined || !ABOUT_LOAD.has(section)) &&
   hasColumns(
     table,
@@ -21,7 +21,11 @@ export const isMapping = (table: Table, section: string | undefined): boolean =>
     hasColumns(table, ['cosmos db operations', 'operations', 'operation', 'implementation notes', 'notes', '操作']));
 
 /** Undefined for a row without a pattern. `names` are the designed containers, `known` all pattern ids. */
-export function mappingRow(row: Row, names: readonly string[], known: readonly string[]): Mapping | undefined {
+export function mappingRow(
+  row: MarkdownRow,
+  names: readonly string[],
+  known: readonly string[],
+): PatternMapping | undefined {
   const printed = column(row, ['pattern', 'pattern id', 'id', '模式']) ?? '';
   const ids = patternIds(printed, known);
   if (ids.length === 0) return undefined;
@@ -48,7 +52,7 @@ export function mappingRow(row: Row, names: readonly string[], known: readonly s
 }
 
 /** RU of one execution: a cost column, or the last figure of the notes that is neither a rate nor part of a sum. */
-function statedRu(row: Row, notes: string, operations: string): number | undefined {
+function statedRu(row: MarkdownRow, notes: string, operations: string): number | undefined {
   const cost = column(row, ['ru', 'ru cost', 'rus', 'estimated ru', 'request units', 'cost']);
   for (const text of [cost, notes, operations]) {
     if (text === undefined) continue;
@@ -62,7 +66,7 @@ function statedRu(row: Row, notes: string, operations: string): number | undefin
   return undefined;
 }
 
-const OPERATIONS: readonly (readonly [Operation, RegExp])[] = [
+const OPERATIONS: readonly (readonly [PatternOperation, RegExp])[] = [
   ['point-read', /point[- ]reads?|\breaditem|read item|readmany|read many|点读/i],
   ['query', /\bquer(y|ies)|\bselect\b|getitemqueryiterator|查询/i],
   ['create', /\bcreates?\b|createitem|\binserts?\b|创建|插入/i],
@@ -74,7 +78,7 @@ const OPERATIONS: readonly (readonly [Operation, RegExp])[] = [
 ];
 
 /** `queries`: the number of queries that the row writes. */
-function operationsOf(text: string, all: string, queries: number): Operation[] {
+function operationsOf(text: string, all: string, queries: number): PatternOperation[] {
   // The text of a query names fields, which may be called `deleted` or `updates`.
   const words = text
     .replaceAll(/`[^`]*`/g, (code) => (/^`\s*select/i.test(code) ? ' SELECT ' : code))

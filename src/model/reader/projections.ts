@@ -1,9 +1,9 @@
 // Reads the document's projections: rows of a table, headings with bullets, or a `Derived From` bullet of a container.
 import type { ProjectionRow, Prose, Reference } from '../documents.ts';
-import type { Place } from '../model.ts';
+import type { SourceLine } from '../model.ts';
 import { patternIds } from './pattern-ids.ts';
 import { duration } from './text/quantity.ts';
-import { type Row, type Table, column, hasColumns } from './text/tables.ts';
+import { type MarkdownRow, type Table, column, hasColumns } from './text/tables.ts';
 
 export const isProjections = (table: Table): boolean =>
   hasColumns(table, ['projection', 'name', '投影'], ['source', 'source type', '来源', '源']);
@@ -23,10 +23,10 @@ const CELLS = {
 } as const;
 type Cell = keyof typeof CELLS;
 
-export const projectionOf = (row: Row): ProjectionRow => build((cell) => column(row, CELLS[cell]), row.at);
+export const projectionOf = (row: MarkdownRow): ProjectionRow => build((cell) => column(row, CELLS[cell]), row.at);
 
 /** `### customer-name` with bullets Source, Sink, …; or `- **Derived From**: Orders (order) by customer-name, copy`. */
-export function projectionFromBullets(name: string, bullets: readonly Prose[], at: Place): ProjectionRow {
+export function projectionFromBullets(name: string, bullets: readonly Prose[], at: SourceLine): ProjectionRow {
   const value = (cell: Cell): string | undefined => {
     if (cell === 'name') return name;
     const names: readonly string[] = CELLS[cell];
@@ -45,7 +45,7 @@ export function projectionFromBullets(name: string, bullets: readonly Prose[], a
   return build(value, at);
 }
 
-export function projectionDerivedFrom(container: string, text: string, at: Place): ProjectionRow {
+export function projectionDerivedFrom(container: string, text: string, at: SourceLine): ProjectionRow {
   const name =
     /\bby (?:the )?(?:projection )?`?([a-z0-9]+(?:-[a-z0-9]+)+)`?/i.exec(text)?.[1] ?? container.toLowerCase();
   const kind = /\b(copy|embed|aggregate|archive|react|table|publish)\b/i.exec(text)?.[1]?.toLowerCase() ?? '';
@@ -64,7 +64,7 @@ function references(text: string): Reference[] {
   return word === undefined ? [] : [{ container: word }];
 }
 
-function build(cell: (name: Cell) => string | undefined, at: Place): ProjectionRow {
+function build(cell: (name: Cell) => string | undefined, at: SourceLine): ProjectionRow {
   const [sourceText, sinkText, fieldsText] = [cell('source') ?? '', cell('sink') ?? '', cell('fields') ?? ''];
   const kind = (cell('kind') ?? '').replaceAll('`', '').trim().toLowerCase();
   const [source, ...joins] = references(sourceText);

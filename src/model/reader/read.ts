@@ -1,7 +1,7 @@
 import type { DocumentedMap, StatedIndex } from '../documents.ts';
 import type { Model } from '../model.ts';
 import { outlineOf, skippedSections, titleOf } from './common.ts';
-import { ContainerDraft, containerName, isNamed, isPhrase } from './container.ts';
+import { ContainerDraft, containerName, isNamedContainer, isPhrase } from './container.ts';
 import { type Fact, labelledFacts } from './labelled-facts.ts';
 import { contentElsewhere, insideOf, isOfContainer, onlyIn } from './elsewhere.ts';
 import { namedLike } from './owners.ts';
@@ -13,9 +13,9 @@ import { normalised } from './text/labels.ts';
 import { type Section, lineOf, sourceOf, within } from './text/outline.ts';
 import { piecesOf } from './text/prose.ts';
 import { shardMapsOf, shardedContainersOf } from './shard-maps.ts';
-import { parsed, plainLines, readDocument } from './text/source.ts';
+import { parsed, plainLines, readMarkdown } from './text/source.ts';
 import { sectionName, sectionNameOf } from './text/sections.ts';
-import { type Group, groupsOf, linesOf, commentedKey } from './stated.ts';
+import { type Group, groupsOf, statedLinesOf, commentedKey } from './stated.ts';
 import { type Overview, overviews } from './overviews.ts';
 import { keyInHeading } from './key-in-heading.ts';
 import { typesInTables } from './typed.ts';
@@ -23,7 +23,7 @@ import { partitionKey } from './text/values.ts';
 import { modelError } from '../errors.ts';
 
 /** Reads `cosmosdb_data_model.md`. Throws the errors of `readDocument` and `parseModel`. */
-export const readModel = async (path: string): Promise<Model> => parseModel(await readDocument(path), path);
+export const readModel = async (path: string): Promise<Model> => parseModel(await readMarkdown(path), path);
 
 /**
  * The text of a data-model document as a Model; `file` is the name in places and messages. `findings` has the parts that
@@ -111,7 +111,7 @@ function containers(
     const [own] = stated.length === 1 ? stated : [];
     const draft = new ContainerDraft(own === undefined ? section : { ...section, code: own }, text, findings);
     const before = designed.get(draft.name);
-    const named = own !== undefined || isNamed(section);
+    const named = own !== undefined || isNamedContainer(section);
     // "Container Security" with a policy names no container.
     if (!named && !draft.keyed) continue;
     if (!named && isPhrase(section)) keyed.push(draft);
@@ -137,7 +137,7 @@ function containers(
 /** The names that a section's groups and labels state; of a section that names no container, those of its parts. */
 function statedIn(section: Section, text: string): string[] {
   const own = [...namesIn(section, text), ...calledIn(section, text)];
-  return own.length > 0 || isNamed(section)
+  return own.length > 0 || isNamedContainer(section)
     ? own
     : [...new Set([...within(section)].flatMap((part) => namesIn(part, text)))];
 }
@@ -274,7 +274,7 @@ function grouped(
 function unnamed(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
   const keys = all.flatMap((section) => {
     const { facts, loose } = labelledFacts(section.blocks, text);
-    return [...loose.flatMap(linesOf), ...facts].filter(
+    return [...loose.flatMap(statedLinesOf), ...facts].filter(
       (fact) => fact.name === 'partitionKey' && partitionKey(fact.text, []) !== undefined,
     );
   });

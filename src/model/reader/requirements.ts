@@ -1,17 +1,17 @@
-import type { Decision, Pair, Pattern, Relationship, Requirements, Text } from '../documents.ts';
-import type { ModelFinding, Place } from '../model.ts';
+import type { DocumentDecision, Pair, Pattern, Relationship, Requirements, Text } from '../documents.ts';
+import type { ModelFinding, SourceLine } from '../model.ts';
 import { commonOf, outlineOf, skippedSections } from './common.ts';
 import { type Section, within } from './text/outline.ts';
 import { patternId } from './pattern-ids.ts';
 import { bytesOf, numberAt, quantities, rate } from './text/quantity.ts';
 import { requirementsSection, sectionNameOf } from './text/sections.ts';
-import { parsed, plainLines, readDocument } from './text/source.ts';
-import { type Row, column, hasColumns, tablesOf } from './text/tables.ts';
+import { parsed, plainLines, readMarkdown } from './text/source.ts';
+import { type MarkdownRow, column, hasColumns, tablesOf } from './text/tables.ts';
 import { modelError } from '../errors.ts';
 
 /** Reads `cosmosdb_requirements.md`. Throws the errors of `readDocument` and `parseRequirements`. */
 export const readRequirements = async (path: string): Promise<Requirements> =>
-  parseRequirements(await readDocument(path), path);
+  parseRequirements(await readMarkdown(path), path);
 
 const ID = ['pattern', 'id', '模式', '编号', '序号'];
 /** Rates in two columns: a table of patterns only if it has the column that `model propose` reads. */
@@ -60,7 +60,7 @@ function requirementsOf(document: string, file: string): Requirements {
   };
 }
 
-function pattern(row: Row, findings: ModelFinding[]): Pattern[] {
+function pattern(row: MarkdownRow, findings: ModelFinding[]): Pattern[] {
   const printed = column(row, ID) ?? row.cells['#'] ?? '';
   const id = patternId(printed);
   if (id === undefined) {
@@ -99,7 +99,7 @@ function pattern(row: Row, findings: ModelFinding[]): Pattern[] {
 }
 
 /** The cell of the rates, or those of peak and average as one text. */
-function ratesOf(row: Row): string {
+function ratesOf(row: MarkdownRow): string {
   const [peak, average] = [column(row, PEAK), column(row, AVERAGE)];
   const apart = peak !== undefined && average !== undefined && peak !== average;
   return apart ? [peak, average].filter((text) => text !== '').join('/') : (column(row, RATE) ?? peak ?? '');
@@ -126,7 +126,7 @@ function relationship({ label, text, at }: Text & { readonly label?: string }): 
 const UNBOUNDED =
   /unbounded|without (a )?bound|no (upper )?(bound|limit)|unlimited|grows? (forever|without)|无界|无限/i;
 
-function decisionOf(text: string): Decision | undefined {
+function decisionOf(text: string): DocumentDecision | undefined {
   if (/\bsplit\b|\bseparate|独立容器|分开|单独/i.test(text)) return 'separate';
   if (
     /multi[- ]?document|document types|same container|one container|✅ consolidate|\bconsolidate\b|多文档/i.test(text)
@@ -141,7 +141,7 @@ const percent = (text: string): number | undefined => quantities(text).find(({ u
 /** `200 lines × 0.2 KB`, or a largest size. */
 const isSized = (text: string): boolean => quantities(text).some((quantity) => bytesOf(quantity) !== undefined);
 
-function consolidation(row: Row): Pair {
+function consolidation(row: MarkdownRow): Pair {
   const cell = (...names: string[]): string => column(row, names) ?? '';
   const decisionText = cell('consolidation decision', 'decision', '合并决策', '决策');
   const justification = cell('justification', 'reason', 'why', '理由');
@@ -207,7 +207,7 @@ function analyses(
     const decisionText = piece('decision')?.text ?? '';
     const justification = piece('justification')?.text ?? '';
     const words = `${sizeText} ${piece('update')?.text ?? ''} ${decisionText} ${justification}`;
-    const places: Partial<Record<'correlation' | 'decision' | 'identifying', Place>> = {};
+    const places: Partial<Record<'correlation' | 'decision' | 'identifying', SourceLine>> = {};
     for (const name of ['correlation', 'decision'] as const) {
       const at = piece(name)?.at;
       if (at) places[name] = at;

@@ -1,7 +1,7 @@
 // Containers as code declares them, with key, TTL, unique keys and index policy: resources of ARM, Bicep and Terraform,
 // classes of Java with annotations, and entities of EF Core.
 import { isObject } from '../../base/json.ts';
-import type { Fence } from './labelled-facts.ts';
+import type { StatedFence } from './labelled-facts.ts';
 import { literalOf } from './text/literals.ts';
 
 export interface Resource {
@@ -14,7 +14,7 @@ export interface Resource {
   readonly to: number;
 }
 
-export const resourcesIn = ({ text }: Fence): Resource[] => [
+export const resourcesIn = ({ text }: StatedFence): Resource[] => [
   ...templates(text),
   ...annotated(text),
   ...attributed(text),

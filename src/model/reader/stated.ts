@@ -1,7 +1,7 @@
 // Containers that a document states without a section of their own: a group of labels (`Container id: users`, `Partition
 // key: /id`), the lines of a text fence, a list such as `events` (partition key: `/userId`), and calls that create them.
 import type { RootContent } from 'mdast';
-import { type Fact, type Fence, labelledFacts } from './labelled-facts.ts';
+import { type Fact, type StatedFence, labelledFacts } from './labelled-facts.ts';
 import { labelName } from './text/labels.ts';
 import { resourcesIn } from './resources.ts';
 import { type Section, lineOf, sourceOf } from './text/outline.ts';
@@ -33,7 +33,7 @@ export function groupsOf({ blocks }: Pick<Section, 'blocks'>, source: string): r
   const { facts, loose } = labelledFacts(blocks, source);
   const groups = [
     ...grouped(facts),
-    ...loose.flatMap((fence) => [...grouped(linesOf(fence)), ...created(fence)]),
+    ...loose.flatMap((fence) => [...grouped(statedLinesOf(fence)), ...created(fence)]),
     ...facts.flatMap(({ fences }) => fences.flatMap(created)),
     ...blocks.flatMap((block) => listed(block, source)),
   ];
@@ -66,7 +66,7 @@ const isKey = ({ name, text, items }: Fact): boolean =>
 const LONGEST = 400;
 
 /** `+String cluster (Partition Key)` in a class diagram, `string cluster "partition key"` in one of entities. */
-export const diagramKeys = ({ text, line }: Fence): Fact[] =>
+export const diagramKeys = ({ text, line }: StatedFence): Fact[] =>
   /^\s*(?:classDiagram|erDiagram)\b/.test(text)
     ? text.split('\n').flatMap((row, index): Fact[] => {
         const field = /^\s*[+#~-]?\s*[\w<>~[\]]+\s+(\w+)\s+(?:\w\w\s+)?["(]\W*partition key\W*[")]\s*$/i.exec(row)?.[1];
@@ -84,7 +84,7 @@ const keyFact = (key: string, line: number): Fact => ({
 });
 
 /** `container: events` and `partition key: /id`, each on its line of a fence. */
-export function linesOf(fence: Fence): Fact[] {
+export function statedLinesOf(fence: StatedFence): Fact[] {
   const { text, line } = fence;
   const diagram = diagramKeys(fence);
   if (diagram.length > 0) return diagram;
@@ -172,7 +172,7 @@ const CREATIONS: readonly RegExp[] = [
   /AzCosmosDBSqlContainer\b(?=(?:[^\n]*`\n)*[^\n]*-Name\s+["']?(?<name>[\w-]+))(?:[^\n]*`\n)*[^\n]*-PartitionKeyPath\s+["']?(?<key>\/[\w/]+)/g,
 ];
 
-function created(fence: Fence): Group[] {
+function created(fence: StatedFence): Group[] {
   const { text, line } = fence;
   const resources = resourcesIn(fence);
   const declared = resources.map(({ name, key, definition, from, to }): Group => {

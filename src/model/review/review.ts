@@ -1,7 +1,7 @@
 // A review as `model check` reports it: concerns by question, each with places that the document has.
 import { createHash } from 'node:crypto';
 import { finderOf } from '../evidence.ts';
-import { type ModelFinding, type Place, otherPlaces } from '../model.ts';
+import { type ModelFinding, type SourceLine, otherPlaces } from '../model.ts';
 import type { RawReview } from './schema.ts';
 
 /** A text with its file. */
@@ -16,8 +16,8 @@ export interface Concern {
   readonly what: string;
   readonly remedy: string;
   readonly harm: 'high' | 'medium' | 'low';
-  readonly at: Place;
-  readonly related: readonly Place[];
+  readonly at: SourceLine;
+  readonly related: readonly SourceLine[];
 }
 
 export interface Review {
@@ -30,7 +30,7 @@ export interface Review {
 }
 
 /** Eight hexadecimal digits of a text; they change with it. */
-export const markOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);
+export const reviewMarkOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);
 
 /**
  * Finds the words of each concern. A concern with a place whose words the document doesn't have is left out and reported:
@@ -42,7 +42,7 @@ export function reviewOf({ answers, text }: RawReview, design: Lined, requiremen
   const find = { design: finderOf(design.lines), requirements: finderOf(requirements?.lines ?? []) };
   for (const { question, concerns: all } of answers)
     for (const { places, ...said } of all) {
-      const found = places.map(({ line, words, of }): Place & { readonly lost?: string } => {
+      const found = places.map(({ line, words, of }): SourceLine & { readonly lost?: string } => {
         const document = (of === 'requirements' ? requirements : undefined) ?? design;
         const at = find[of ?? 'design'](words, line);
         return {
@@ -67,7 +67,7 @@ export function reviewOf({ answers, text }: RawReview, design: Lined, requiremen
 }
 
 function outdated(text: string, { file, lines }: Lined): ModelFinding[] {
-  const mark = markOf(lines.join('\n'));
+  const mark = reviewMarkOf(lines.join('\n'));
   if (text === mark) return [];
   return [
     {

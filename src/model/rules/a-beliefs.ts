@@ -1,6 +1,6 @@
 // A18: false beliefs about the service. The only rule that reads sentences.
 import type { Design, Prose } from '../documents.ts';
-import type { Place } from '../model.ts';
+import type { SourceLine } from '../model.ts';
 import { type Rule, DESIGN, SOURCES, together } from './rule.ts';
 
 interface Belief {
@@ -176,7 +176,7 @@ const TAKEN_BACK =
 interface Sentence {
   readonly text: string;
   readonly next: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** Sentences of paragraphs, items and cells, without what is quoted. */

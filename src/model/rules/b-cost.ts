@@ -1,8 +1,8 @@
 // B10 to B18: throughput.
 import type { ContainerDetail, Text } from '../documents.ts';
 import type { Fix } from '../fix.ts';
-import type { Place } from '../model.ts';
-import { type Facts, sum, written } from './facts.ts';
+import type { SourceLine } from '../model.ts';
+import { type Facts, sum, writtenFacts } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, MAPPING, SOURCES, missing, more, n } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
@@ -62,7 +62,7 @@ function floorOf(
 
 interface Refused {
   readonly what: string;
-  readonly at: Place;
+  readonly at: SourceLine;
   readonly evidence?: string;
   readonly fixes?: readonly Fix[];
 }
@@ -208,7 +208,7 @@ export const COST: readonly Rule[] = [
           severity: over ? 'error' : 'warning',
           message: `${detail.container.name} needs ${n(need)} RU/s at the peak${over ? '' : `, ${n((100 * need) / max)} % of the maximum`}; the design allows ${n(max)}`,
           at: facts.place(detail, 'throughput'),
-          evidence: written(terms, n),
+          evidence: writtenFacts(terms, n),
         };
       }
     },
@@ -270,7 +270,7 @@ export const COST: readonly Rule[] = [
           yield {
             message: `${name} needs ${n(need)} RU/s; a serverless partition has ${n(budget)}`,
             at,
-            evidence: written(facts.load(detail), n),
+            evidence: writtenFacts(facts.load(detail), n),
           };
       }
     },

@@ -1,5 +1,5 @@
 // B20: the load of *Throughput Planning*, against the patterns and projections, and against its own parts.
-import { type Facts, written } from './facts.ts';
+import { type Facts, writtenFacts } from './facts.ts';
 import { type Found, type Rule, DESIGN, SOURCES, n } from './rule.ts';
 
 const PLANNING = /throughput|ru planning|吞吐量/i;
@@ -119,7 +119,7 @@ export const STATED: readonly Rule[] = [
         yield {
           message: `${detail.container.name} states a load of ${n(stated)} RU/s; its patterns and projections give ${n(computed)}`,
           at,
-          evidence: written(facts.load(detail), n),
+          evidence: writtenFacts(facts.load(detail), n),
         };
       }
     },

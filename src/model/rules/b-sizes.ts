@@ -1,6 +1,6 @@
 // B4 and B9: RU of one operation, and partitions. Cosmos DB's figures are in `estimate.ts`.
 import { chargeOf } from '../estimate.ts';
-import type { Operation } from '../documents.ts';
+import type { PatternOperation } from '../documents.ts';
 import type { Facts } from './facts.ts';
 import { type Found, type Rule, DESIGN, SOURCES, missing, n } from './rule.ts';
 
@@ -9,7 +9,14 @@ const kb = (bytes: number): string => `${n(bytes / 1000)} KB`;
 
 /** Below this share of the estimate the stated RU can't be right. */
 const SHARE = 0.5;
-const BY_SIZE: ReadonlySet<Operation> = new Set(['point-read', 'create', 'replace', 'upsert', 'patch', 'delete']);
+const BY_SIZE: ReadonlySet<PatternOperation> = new Set([
+  'point-read',
+  'create',
+  'replace',
+  'upsert',
+  'patch',
+  'delete',
+]);
 const LEAST_OF_QUERY = 2;
 const PER_PARTITION = 2.5;
 

@@ -1,7 +1,7 @@
 // Keys that a document states for a container: in its section, in tables and in code. Where they differ,
 // which one the programs have isn't known, so no rule but C31 uses any of them.
-import type { ContainerDetail, Design, Documents } from '../documents.ts';
-import type { Container, Place } from '../model.ts';
+import type { ContainerDetail, Design, ModelDocuments } from '../documents.ts';
+import type { Container, SourceLine } from '../model.ts';
 import { namedLike } from '../reader/owners.ts';
 
 /** `| Orders | /storeId |` in any table, with the headers above it. */
@@ -15,7 +15,7 @@ const LONGEST = 400;
 
 export interface StatedKey {
   readonly key: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 interface Statement extends StatedKey {
@@ -86,7 +86,7 @@ export const fieldsOfKeys = ({ partitionKey, otherKeys = [] }: Container): Reado
   new Set([...partitionKey, ...otherKeys.flatMap(({ paths }) => paths)].map((path) => path.slice(1)));
 
 /** The documents without the keys that are contested; the same documents if none is. */
-export function withoutContested(documents: Documents): Documents {
+export function withoutContested(documents: ModelDocuments): ModelDocuments {
   const { design } = documents;
   if (!design) return documents;
   const all = contestedIn(design);

@@ -1,11 +1,11 @@
 // Calls and commands that create containers, in the programs of a document.
 import type { ContainerDetail, Design } from '../documents.ts';
-import type { Place } from '../model.ts';
+import type { SourceLine } from '../model.ts';
 import { FENCE } from './fenced.ts';
 
 export interface Creation {
   readonly detail: ContainerDetail;
-  readonly at: Place;
+  readonly at: SourceLine;
   /** The call or command, up to the next one. */
   readonly lines: readonly string[];
 }

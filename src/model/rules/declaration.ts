@@ -1,7 +1,7 @@
 // A field that a document declares, without a value.
-import type { Place } from '../model.ts';
+import type { SourceLine } from '../model.ts';
 
-export interface Declared {
+export interface RuleDeclared {
   readonly field: string;
   readonly array: boolean;
   /** An object whose names are values, such as ids. */
@@ -9,5 +9,5 @@ export interface Declared {
   readonly optional: boolean;
   /** The entity of a diagram, of an item or of a row that has it. */
   readonly entity?: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }

@@ -1,12 +1,12 @@
 // Which declarations are of a container's documents, wherever they stand, and whether any field is the key.
 import type { ContainerDetail, Design } from '../documents.ts';
 import { namedLike } from '../reader/owners.ts';
-import type { Declared } from './declaration.ts';
+import type { RuleDeclared } from './declaration.ts';
 import { declaredIn, isIn, linesOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn } from './facts.ts';
 
 /** The declarations of a container's documents: in its section, or of a type that is called like it. */
-export function declaredFor(design: Design, detail: ContainerDetail): Declared[] {
+export function declaredFor(design: Design, detail: ContainerDetail): RuleDeclared[] {
   const span = linesOf(design, detail);
   return declaredIn(design).filter(({ at }) => {
     if (design.containers.length === 1 || isIn(span, at.line)) return true;

@@ -1,7 +1,7 @@
 // Fields that a list or a table names one after the other: `- **User**: id, email, posts[] (ids of posts)`, and a row with
 // the name of a container and a cell of fields.
 import type { Design } from '../documents.ts';
-import type { Declared } from './declaration.ts';
+import type { RuleDeclared } from './declaration.ts';
 
 const ITEM = /^\s*[-*+]\s+[*_`]{1,3}(?<entity>[A-Za-z][\w -]{0,40}?)[*_`]{0,3}\s*:[*_]{0,2}\s*(?<fields>\S.*)$/;
 const FIELD = /^`?(?<field>[a-z_]\w*)`?(?<array>\[\])?(?<optional>\?)?(?:\s*[:=]\s*[\w[\]<>"'|. ]{1,30})?$/;
@@ -20,7 +20,7 @@ const withoutBrackets = (text: string): string => {
 };
 
 /** The names, if the text has nothing else; all of one word, so that no sentence with commas is taken for fields. */
-function namesIn(text: string): Omit<Declared, 'at'>[] {
+function namesIn(text: string): Omit<RuleDeclared, 'at'>[] {
   const parts = withoutBrackets(text)
     .split(',')
     .map((part) => part.trim().replace(/\.$/, ''));
@@ -39,8 +39,8 @@ function namesIn(text: string): Omit<Declared, 'at'>[] {
 const isOfDocument = (names: readonly { readonly [name: string]: string | undefined }[]): boolean =>
   names.some(({ field = '' }) => field === 'id' || /[a-z][A-Z]|_/.test(field));
 
-export function listedIn({ lines, file }: Design): Declared[] {
-  return lines.flatMap((line, index): Declared[] => {
+export function listedIn({ lines, file }: Design): RuleDeclared[] {
+  return lines.flatMap((line, index): RuleDeclared[] => {
     if (!line.includes(',') || line.length > 1000) return [];
     const at = { file, line: index + 1 };
     const { entity, fields } = ITEM.exec(line)?.groups ?? {};

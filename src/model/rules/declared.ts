@@ -5,7 +5,7 @@ import type { ContainerDetail, Design } from '../documents.ts';
 import type { Container } from '../model.ts';
 import { namedLike } from '../reader/owners.ts';
 import { jsonName } from '../reader/resources.ts';
-import type { Declared } from './declaration.ts';
+import type { RuleDeclared } from './declaration.ts';
 import { listedIn } from './declared-lists.ts';
 import { FENCE } from './fenced.ts';
 
@@ -28,15 +28,15 @@ const MAP = /^\{\s*\w*[a-z]Id\s*:/;
 const ARRAY =
   /\[\]\s*$|^\[|^(Array|List|IList|ICollection|IEnumerable|ReadonlyArray|Sequence|Set)\s*[<[]|^(array|list)\b/i;
 
-const read = new WeakMap<Design, readonly Declared[]>();
+const read = new WeakMap<Design, readonly RuleDeclared[]>();
 
 /** All declarations of a document, read once. */
-export function declaredIn(design: Design): readonly Declared[] {
+export function declaredIn(design: Design): readonly RuleDeclared[] {
   const known = read.get(design);
   if (known) return known;
   /** An attribute above a property gives its name in JSON. */
   let named: string | undefined;
-  const found = design.lines.flatMap((text, index): Declared[] => {
+  const found = design.lines.flatMap((text, index): RuleDeclared[] => {
     // The forms take time with the square of the blanks in a line.
     if (text.length > 400) return [];
     const above = named;
@@ -63,9 +63,9 @@ export function declaredIn(design: Design): readonly Declared[] {
 }
 
 /** `ORDER { string storeId FK }` in a diagram of entities, `class Order { +String storeId }` in one of classes. */
-function entitiesIn({ lines, file }: Design): Declared[] {
+function entitiesIn({ lines, file }: Design): RuleDeclared[] {
   let [diagram, entity] = [false, ''];
-  return lines.flatMap((text, index): Declared[] => {
+  return lines.flatMap((text, index): RuleDeclared[] => {
     if (/^\s*(?:erDiagram|classDiagram)\b/.test(text)) diagram = true;
     else if (FENCE.test(text)) [diagram, entity] = [false, ''];
     if (!diagram) return [];
@@ -81,7 +81,7 @@ function entitiesIn({ lines, file }: Design): Declared[] {
 }
 
 /** The declarations in the section of a container; several rules ask for them. */
-export function declaredOf(design: Design, detail: ContainerDetail): readonly Declared[] {
+export function declaredOf(design: Design, detail: ContainerDetail): readonly RuleDeclared[] {
   // In a document about one container, all declarations are of its documents.
   if (design.containers.length === 1) return declaredIn(design);
   const known = own.get(detail);
@@ -96,7 +96,7 @@ export function declaredOf(design: Design, detail: ContainerDetail): readonly De
   return found;
 }
 
-const own = new WeakMap<ContainerDetail, readonly Declared[]>();
+const own = new WeakMap<ContainerDetail, readonly RuleDeclared[]>();
 
 /** The same list for each container, so that it is searched by its names. */
 function containersOf(design: Design): readonly Container[] {
@@ -107,17 +107,17 @@ function containersOf(design: Design): readonly Container[] {
 
 const listed = new WeakMap<Design, readonly Container[]>();
 
-export interface Span {
+export interface TextSpan {
   readonly from: number;
   readonly to: number;
 }
 
-export const isIn = ({ from, to }: Span, line: number): boolean => line >= from && line < to;
+export const isIn = ({ from, to }: TextSpan, line: number): boolean => line >= from && line < to;
 
-const spans = new WeakMap<ContainerDetail, Span>();
+const spans = new WeakMap<ContainerDetail, TextSpan>();
 
 /** The lines of a container: from its heading to the next heading that isn't a part of it. */
-export function linesOf(design: Design, detail: ContainerDetail): Span {
+export function linesOf(design: Design, detail: ContainerDetail): TextSpan {
   const known = spans.get(detail);
   if (known) return known;
   const { container, prose } = detail;

@@ -1,6 +1,6 @@
 // F: the guarantees of the change feed, against the assumptions of the projections.
 import type { Design, ProjectionRow, Reference } from '../documents.ts';
-import type { Place } from '../model.ts';
+import type { SourceLine } from '../model.ts';
 import { duration } from '../reader/text/quantity.ts';
 import type { Facts } from './facts.ts';
 import { fencedIn } from './fenced.ts';
@@ -26,7 +26,7 @@ function outage(facts: Facts): { ms: number; stated: boolean } {
 interface Life {
   readonly ms: number;
   readonly what: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** Shortest life of a type's documents in milliseconds; undefined: they don't expire. */
@@ -91,7 +91,7 @@ const SAFE =
   /\bidempoten|\bdedup|\bduplicate|\balready (?:sent|processed|handled)|\bprocessed(?:Events|Changes|Ids)?\b|\bexactly once\b|\bat[- ]least[- ]once\b|\betag\b|\bmessage ?id\b|\bevent ?id\b|\boutbox\b/i;
 
 /** Calls that send or count in a program below a change feed, without anything that makes a repetition harmless. */
-const repeatedIn = ({ lines, file, headings }: Design): { readonly at: Place }[] =>
+const repeatedIn = ({ lines, file, headings }: Design): { readonly at: SourceLine }[] =>
   fencedIn(lines).flatMap(({ begin, block }) =>
     [headings.findLast(({ at }) => at.line <= begin)?.text ?? '', ...block].some((line) => READS_FEED.test(line)) &&
     !block.some((line) => SAFE.test(line))

@@ -4,9 +4,9 @@ import type { Review } from '../review/review.ts';
 import type {
   ContainerDetail,
   Design,
-  Documents,
-  Mapping,
-  Operation,
+  ModelDocuments,
+  PatternMapping,
+  PatternOperation,
   Pair,
   Pattern,
   ProjectionRow,
@@ -16,7 +16,7 @@ import type {
 } from '../documents.ts';
 import type { Query } from '../query.ts';
 import { type Charge, type Profile, PROFILES, type RuleSettings, chargeOf } from '../estimate.ts';
-import type { Container, DocumentType, Place } from '../model.ts';
+import type { Container, DocumentType, SourceLine } from '../model.ts';
 import { loadOf } from '../load.ts';
 import { type Access, type Term, isWrite, sum } from './terms.ts';
 import { FENCE } from './fenced.ts';
@@ -34,7 +34,7 @@ export interface Question {
   /** See `Asked`. */
   readonly scoped?: true;
   readonly mapped: boolean;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** Sections that only documents by the prompt's template have. */
@@ -59,7 +59,7 @@ export class Facts {
   readonly #into: ReadonlyMap<string | undefined, readonly ProjectionRow[]>;
   readonly #loads = { peak: new Map<ContainerDetail, Term[]>(), average: new Map<ContainerDetail, Term[]>() };
 
-  constructor({ requirements, design, review }: Documents, settings: RuleSettings, today: Date) {
+  constructor({ requirements, design, review }: ModelDocuments, settings: RuleSettings, today: Date) {
     this.requirements = requirements;
     this.design = design;
     this.review = review;
@@ -82,7 +82,7 @@ export class Facts {
     return this.requirements?.pairs ?? [];
   }
 
-  get mapping(): readonly Mapping[] {
+  get mapping(): readonly PatternMapping[] {
     return this.design?.mapping ?? [];
   }
 
@@ -146,18 +146,18 @@ export class Facts {
   }
 
   /** Where a container states one of its facts, or where it begins. */
-  place({ container }: ContainerDetail, fact?: keyof ContainerDetail['container']['places']): Place {
+  place({ container }: ContainerDetail, fact?: keyof ContainerDetail['container']['places']): SourceLine {
     return (fact && container.places[fact]) ?? container.at;
   }
 
   /** Where an example of the data model begins. */
-  example(example: object | undefined, or: Place): Place {
+  example(example: object | undefined, or: SourceLine): SourceLine {
     const line = example && this.design?.exampleLines.get(example);
     return line === undefined ? or : { file: or.file, line };
   }
 
   /** Where a field of an example stands. */
-  field(example: object, name: string, or: Place): Place {
+  field(example: object, name: string, or: SourceLine): SourceLine {
     const { line, file } = this.example(example, or);
     const lines = this.design?.lines ?? [];
     const from = lines.slice(line - 1, line + LONGEST);
@@ -182,12 +182,12 @@ export class Facts {
     return { bytes: detail.size.average, partitions: this.partitions(detail), indexed: indexedOf(detail) };
   }
 
-  estimate(operation: Operation, detail: ContainerDetail): number {
+  estimate(operation: PatternOperation, detail: ContainerDetail): number {
     return chargeOf(operation, this.charge(detail), this.settings, this.profile);
   }
 
   /** `estimate` for a document of another size. */
-  estimateOf(operation: Operation, detail: ContainerDetail, bytes: number): number {
+  estimateOf(operation: PatternOperation, detail: ContainerDetail, bytes: number): number {
     return chargeOf(operation, { ...this.charge(detail), bytes }, this.settings, this.profile);
   }
 
@@ -230,7 +230,7 @@ export class Facts {
   }
 
   /** The multi-tenant field, if the documents name one: a bullet Tenancy, or `the tenant` beside the first key level. */
-  get tenant(): { readonly field: string; readonly at: Place } | undefined {
+  get tenant(): { readonly field: string; readonly at: SourceLine } | undefined {
     const fields = new Set(this.containers.flatMap(({ container }) => [...fieldsIn(container)]));
     for (const { label, text, at } of this.prose) {
       if (!/^(multi-)?tenan(cy|t)( id| field| key)?s?$|^租户/i.test(label ?? '')) continue;
@@ -299,7 +299,7 @@ export class Facts {
   }
 }
 
-export const isTemplated = ({ requirements, design }: Pick<Documents, 'requirements' | 'design'>): boolean =>
+export const isTemplated = ({ requirements, design }: Pick<ModelDocuments, 'requirements' | 'design'>): boolean =>
   requirements !== undefined ||
   (design?.headings ?? []).some(({ section }) => TEMPLATE.has(section ?? '') || section === 'hotPartitions');
 
@@ -342,7 +342,7 @@ export function fieldsIn(container: Container): ReadonlySet<string> {
 const fields = new WeakMap<Container, ReadonlySet<string>>();
 
 /** Terms as a sum: `pattern 1 90/s × 1 RU + projection totals 20/s × 9 RU = 270 RU/s`. */
-export const written = (terms: readonly Term[], format: (value: number) => string): string =>
+export const writtenFacts = (terms: readonly Term[], format: (value: number) => string): string =>
   `${terms.map(({ what, perSecond, ru }) => `${what} ${format(perSecond)}/s × ${format(ru)} RU`).join(' + ')} = ${format(sum(terms.map(({ perSecond, ru }) => perSecond * ru)))} RU/s`;
 
 /** A field of an example by its path `/a/b`. */

@@ -1,12 +1,12 @@
 // The fields of a container's documents, by examples and by declarations.
 import type { ContainerDetail } from '../documents.ts';
-import type { Place } from '../model.ts';
+import type { SourceLine } from '../model.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn } from './facts.ts';
 
 export interface Field {
   readonly field: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** Fields of a container by its examples and declarations, each once, with its line. Several rules ask for them. */

@@ -1,7 +1,7 @@
 // Runs rules over the documents. The report has findings, rules that couldn't be checked, and waived findings.
-import type { Documents, Waiver } from '../documents.ts';
+import type { ModelDocuments, Waiver } from '../documents.ts';
 import { DEFAULTS, type RuleSettings } from '../estimate.ts';
-import type { ModelFinding, Place } from '../model.ts';
+import type { ModelFinding, SourceLine } from '../model.ts';
 import { concernFindings } from './concerns.ts';
 import { BELIEFS_OF_SERVICE } from './a-beliefs.ts';
 import { AGREEMENT } from './a-completeness.ts';
@@ -88,12 +88,12 @@ export interface CheckOptions {
   readonly today?: Date;
 }
 
-export const factsOf = (documents: Documents, { settings, today = new Date() }: CheckOptions = {}): Facts =>
+export const factsOf = (documents: ModelDocuments, { settings, today = new Date() }: CheckOptions = {}): Facts =>
   new Facts(documents, { ...DEFAULTS, ...settings }, today);
 
 /** Pure: the same documents, rules and day give the same report. */
 export function checkDocuments(
-  documents: Documents,
+  documents: ModelDocuments,
   rules: readonly Rule[] = MODEL_RULES,
   options: CheckOptions = {},
 ): Report {
@@ -152,7 +152,7 @@ export function checkDocuments(
   };
 }
 
-const contests = ({ rule, at, related = [] }: RuleFinding, place: Place): boolean =>
+const contests = ({ rule, at, related = [] }: RuleFinding, place: SourceLine): boolean =>
   rule === 'C31' && [at, ...related].some(({ line }) => Math.abs(line - place.line) <= 2);
 
 const covers = ({ rule, at, from, to }: Waiver, finding: RuleFinding): boolean =>

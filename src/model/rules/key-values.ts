@@ -1,6 +1,6 @@
 // What a text says of a key's values.
 import type { ContainerDetail, Text } from '../documents.ts';
-import type { Place } from '../model.ts';
+import type { SourceLine } from '../model.ts';
 import type { Facts } from './facts.ts';
 
 /** The text makes the key of several values: `` `${seasonId}#${category}` ``, "season + category". */
@@ -13,7 +13,7 @@ export function isComposed({ design }: Facts, path: string): boolean {
   return design?.lines.some((line) => line.length < 600 && made.test(line)) ?? false;
 }
 
-export const lineOf = ({ design }: Facts, at: Place): Text | undefined =>
+export const keyValueLineOf = ({ design }: Facts, at: SourceLine): Text | undefined =>
   design?.file === at.file ? { text: design.lines[at.line - 1] ?? '', at } : undefined;
 
 /** The same key with more than twice as many values. Up to twice is accepted: one may include the new values of a day. */

@@ -1,6 +1,6 @@
 import type { Pattern } from '../documents.ts';
 import type { Fix } from '../fix.ts';
-import { type Place, otherPlaces } from '../model.ts';
+import { type SourceLine, otherPlaces } from '../model.ts';
 import type { Facts } from './facts.ts';
 
 export type Severity = 'error' | 'warning' | 'information';
@@ -12,14 +12,14 @@ export interface Found {
   /** Absent: the rule's. */
   readonly severity?: Severity;
   readonly message: string;
-  readonly at: Place;
+  readonly at: SourceLine;
   /** The arithmetic, written out. */
   readonly evidence?: string;
   readonly hint?: string;
   /** What of the line it is about; absent: the longest word that line and message share. */
   readonly words?: string;
   /** Other places of the finding: in the pipeline, in the other document. */
-  readonly related?: readonly Place[];
+  readonly related?: readonly SourceLine[];
   /** What `--fix` replaces. Only where nothing else can be meant. */
   readonly fixes?: readonly Fix[];
 }
@@ -60,9 +60,9 @@ export interface RuleFinding extends Found {
 
 /** One finding of all places: it stands at the first, and the others are related. None for no place. */
 export function* together(
-  all: readonly { readonly at: Place }[],
+  all: readonly { readonly at: SourceLine }[],
   message: string,
-  further: readonly Place[] = [],
+  further: readonly SourceLine[] = [],
 ): Iterable<Found> {
   const [first, ...others] = all;
   if (!first) return;

@@ -1,6 +1,6 @@
 // What lines of the data model say, with their numbers. Many rules ask for the lines with the same words.
 import type { ContainerDetail, Design } from '../documents.ts';
-import type { Place } from '../model.ts';
+import type { SourceLine } from '../model.ts';
 import { isIn, linesOf } from './declared.ts';
 import { more, quoted } from './rule.ts';
 
@@ -32,7 +32,7 @@ export const textAround = ({ lines }: Design, line: number, before: number, afte
   lines.slice(Math.max(0, line - 1 - before), line + after).join('\n');
 
 /** The first of the lines in quotes, and how many more there are: what a finding speaks of. */
-export function wordsOf({ lines }: Design, all: readonly { readonly at: Place }[]): string {
+export function ruleWordsOf({ lines }: Design, all: readonly { readonly at: SourceLine }[]): string {
   const [first, ...others] = all;
   const text = (lines[(first?.at.line ?? 0) - 1] ?? '')
     .replace(/^\s*(?:(?:[-*+>]|\d+[.)]|#+|\/\/|--)\s+|\|\s*)+/, '')

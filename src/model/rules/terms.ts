@@ -1,10 +1,10 @@
 // What loads are made of: one operation of a pattern, and one term of a sum.
-import type { ContainerDetail, Mapping, Operation, Pattern } from '../documents.ts';
+import type { ContainerDetail, PatternMapping, PatternOperation, Pattern } from '../documents.ts';
 
 /** One operation of one pattern on one container. */
 export interface Access {
   readonly pattern: Pattern | undefined;
-  readonly row: Mapping;
+  readonly row: PatternMapping;
   readonly detail: ContainerDetail;
   /** RU of one execution, stated or estimated. */
   readonly ru: number;
@@ -24,9 +24,10 @@ export interface Term {
   readonly ids: readonly string[];
 }
 
-const WRITES = new Set<Operation>(['create', 'replace', 'patch', 'upsert', 'delete', 'batch']);
+const WRITES = new Set<PatternOperation>(['create', 'replace', 'patch', 'upsert', 'delete', 'batch']);
 
-export const isWrite = (operation: Operation): boolean => WRITES.has(operation);
+export const isWrite = (operation: PatternOperation): boolean => WRITES.has(operation);
 
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-export const isQuery = (operation: Operation): boolean => operation === 'query' || operation === 'cross-partition';
+export const isQuery = (operation: PatternOperation): boolean =>
+  operation === 'query' || operation === 'cross-partition';

@@ -1,5 +1,5 @@
 // Checks the code's projections against the document: the names must exist, and joins must be point reads.
-import { type Container, type DocumentType, type Model, containerOf, valueAt } from '../../model/model.ts';
+import { type Container, type DocumentType, type Model, containerOf, exampleValueAt } from '../../model/model.ts';
 import { feedModeOf } from '../all-versions.ts';
 import { isUnindexed, unindexed } from '../archive-index.ts';
 import { about, error, ref, same } from '../declaration.ts';
@@ -193,7 +193,7 @@ function checkJoin(projection: ProjectionSpec, join: Join, { container }: Found)
 
 function checkKey(what: string, { container, type }: Found): Finding[] {
   return container.partitionKey.flatMap((path) => {
-    const lacking = type.examples.some((example) => valueAt(example, path) === undefined);
+    const lacking = type.examples.some((example) => exampleValueAt(example, path) === undefined);
     if (!lacking) return [];
     const message = `${what} writes ${type.name} into ${place(container)}, but an example lacks its key ${path}`;
     return [

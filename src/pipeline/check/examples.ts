@@ -1,7 +1,7 @@
 // Runs the projections on the data model's examples. This finds errors for which every document of a type would be
 // parked, before anything runs.
 import { MillraceError, messageOf } from '../../base/errors.ts';
-import { type Model, examplesOf, keyPathsOf, valueAt } from '../../model/model.ts';
+import { type Model, examplesOf, keyPathsOf, exampleValueAt } from '../../model/model.ts';
 import { about, error, ref } from '../declaration.ts';
 import { type Doc, type Finding, type Pipeline, type ProjectionSpec, type SourceRef, isOutside } from '../specs.ts';
 import { withRows } from '../tables/bind.ts';
@@ -28,7 +28,7 @@ export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {
     const paths = keyPathsOf(model, spec.into.container);
     const rows = recompute(spec, examples, pipeline.sources, { keyPaths: paths, refused: refused(spec) });
     for (const [key, row] of rows) {
-      const bad = paths.find((path) => !isScalar(valueAt(row, path)));
+      const bad = paths.find((path) => !isScalar(exampleValueAt(row, path)));
       if (bad !== undefined) {
         const message = `For an example of ${ref(spec.from)}, projection ${spec.name} returns a document without a string, number or boolean in ${bad}, the key of ${spec.into.container}`;
         found(

@@ -1,7 +1,7 @@
 import { type Model, type ShardedContainers, containerOf } from '../../model/model.ts';
 import { about, error } from '../declaration.ts';
 import { feedReaders } from '../pipeline.ts';
-import { placeOf, shardedContainers } from '../places.ts';
+import { specPlaceOf, shardedContainers } from '../places.ts';
 import type { Finding, Pipeline } from '../specs.ts';
 
 /** Findings of a pipeline over shards: what no place can run, and what only a pipeline over shards may declare. */
@@ -38,7 +38,7 @@ export function checkShards(pipeline: Pipeline, model: Model): Finding[] {
     );
   findings.push(...keyFindings(pipeline, model, schema), ...tableFindings(pipeline, model, schema));
   for (const spec of [...feedReaders(pipeline), ...pipeline.ingests]) {
-    const place = placeOf(spec, pipeline, schema);
+    const place = specPlaceOf(spec, pipeline, schema);
     if (typeof place === 'string') continue;
     const message = `Projection ${spec.name} can't run over shards. ${place.why}`;
     findings.push(...about(spec.name, [error('shards-place', message, place.hint)]));

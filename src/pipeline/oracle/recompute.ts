@@ -2,7 +2,7 @@
 // code with the engine: a mistake in the engine must not be repeated here.
 import type { MillraceError } from '../../base/errors.ts';
 import { canonical, isObject, shown } from '../../base/json.ts';
-import { valueAt } from '../../model/model.ts';
+import { exampleValueAt } from '../../model/model.ts';
 import type {
   AggregateSpec,
   CopySpec,
@@ -112,7 +112,7 @@ export function recompute(
 
 /** The identity of a sink document: canonical JSON of its key values (null if missing) and its id. */
 export function rowKey(doc: Doc, keyPaths: readonly string[]): string {
-  return canonical([...keyPaths.map((path) => valueAt(doc, path) ?? null), doc['id']]);
+  return canonical([...keyPaths.map((path) => exampleValueAt(doc, path) ?? null), doc['id']]);
 }
 
 const SYSTEM = new Set(['_rid', '_self', '_etag', '_attachments', '_ts', '_lsn', '_src', '_mr']);

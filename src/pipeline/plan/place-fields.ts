@@ -45,5 +45,5 @@ function others(value: unknown): unknown[] {
   return ['~', null];
 }
 
-export const keyOf = (spec: AggregateSpec | CopySpec, model: Model): string[] =>
+export const planKeyOf = (spec: AggregateSpec | CopySpec, model: Model): string[] =>
   keyPathsOf(model, spec.from.container).map((path) => path.split('/')[1] ?? '');

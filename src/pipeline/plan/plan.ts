@@ -18,12 +18,12 @@ import {
 } from '../specs.ts';
 import { isStartable, startOf } from '../start.ts';
 import { feedReaders, sourcesOf } from '../pipeline.ts';
-import { placeOf, shardedContainers } from '../places.ts';
-import { keyOf, movedBy, readByGroups } from './place-fields.ts';
+import { specPlaceOf, shardedContainers } from '../places.ts';
+import { planKeyOf, movedBy, readByGroups } from './place-fields.ts';
 import { type Mode, childrenOf, embedMode, embedNotes } from './embeds.ts';
 
 /** One request or item operation. `shared`: once for each group of a page, not once for each change. */
-export interface Step {
+export interface PlanStep {
   readonly what: string;
   readonly ru: number;
   readonly shared: boolean;
@@ -37,7 +37,7 @@ export interface ProjectionPlan {
   readonly mode: string;
   readonly reason: string;
   /** For one change of one source document, at the document's own sizes. */
-  readonly steps: readonly Step[];
+  readonly steps: readonly PlanStep[];
   /** RU a change; divide `shared` by the changes of a page that fall into one group. */
   readonly ru: { readonly each: number; readonly shared: number };
   /** Changes a second at the peak, if the documents state them. */
@@ -92,7 +92,7 @@ export function planOf(pipeline: Pipeline, model: Model, facts: Facts): Pipeline
   };
 }
 
-const totals = (steps: readonly Step[]): { each: number; shared: number } => ({
+const totals = (steps: readonly PlanStep[]): { each: number; shared: number } => ({
   each: sum(steps.filter(({ shared }) => !shared).map(({ ru }) => ru)),
   shared: sum(steps.filter(({ shared }) => shared).map(({ ru }) => ru)),
 });
@@ -146,7 +146,7 @@ function located(
   place: 'group' | 'place',
   fields: readonly string[],
 ): Mode {
-  const fixed = new Set(['id', ...keyOf(spec, model)]);
+  const fixed = new Set(['id', ...planKeyOf(spec, model)]);
   const mutable = fields.filter((field) => !fixed.has(field));
   const origin = fields.length === 0 ? 'no field of the document' : fields.join(', ');
   if (spec.stable) {
@@ -172,12 +172,12 @@ function located(
   };
 }
 
-function stepsOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Facts): Step[] {
+function stepsOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Facts): PlanStep[] {
   const sink = 'into' in spec ? facts.detail(spec.into.container) : undefined;
   const read = sink ? facts.estimate('point-read', sink) : OWN.read;
   const write = sink ? facts.estimate('replace', sink) : OWN.write;
-  const each = (what: string, ru: number): Step => ({ what, ru, shared: false });
-  const locator = (stable: boolean): Step[] =>
+  const each = (what: string, ru: number): PlanStep => ({ what, ru, shared: false });
+  const locator = (stable: boolean): PlanStep[] =>
     stable ? [] : [each('read the locator', OWN.read), each('move the locator', OWN.write)];
   switch (spec.kind) {
     case 'aggregate':
@@ -249,7 +249,7 @@ function fanOutOf(spec: DerivedSpec, facts: Facts): string[] {
 /** Where it runs, of a pipeline over shards. */
 function placeNotes(spec: DerivedSpec, pipeline: Pipeline, model: Model): string[] {
   const schema = shardedContainers(pipeline, model);
-  const place = schema && placeOf(spec, pipeline, schema);
+  const place = schema && specPlaceOf(spec, pipeline, schema);
   if (place === 'global') return ['It runs in the global place.'];
   if (place !== 'shard') return [];
   const together = 'toGlobal' in spec && spec.toGlobal;

@@ -164,7 +164,7 @@ export function referenceColumns(layout: TableLayout, { on }: TableLayout['refer
   return tenant === undefined ? own : [tenant, ...own.filter((name) => name !== tenant)];
 }
 
-export interface View {
+export interface TableView {
   readonly name: string;
   /** What it reads. */
   readonly table: string;
@@ -175,13 +175,13 @@ export interface View {
 }
 
 /** The text before a view's SELECT. */
-export const viewHead = ({ name, invoker }: Pick<View, 'name' | 'invoker'>): string =>
+export const viewHead = ({ name, invoker }: Pick<TableView, 'name' | 'invoker'>): string =>
   `VIEW ${name}${invoker ? ' WITH (security_invoker = true)' : ''} AS`;
 
 /** A view for each table, by the name that readers use. */
-export function viewsOf({ layout, content }: Content): View[] {
+export function viewsOf({ layout, content }: Content): TableView[] {
   const identity = layout.identity.map(({ name }) => name);
-  const view = (name: string, columns: readonly string[]): View => ({
+  const view = (name: string, columns: readonly string[]): TableView => ({
     name,
     table: tableName(name, content),
     invoker: layout.rowSecurity !== undefined,

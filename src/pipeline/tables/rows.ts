@@ -1,6 +1,6 @@
 // The rows of one document. Every value is one that PostgreSQL gives back as it is, or it is refused with its path.
 import { canonical, isObject, shown } from '../../base/json.ts';
-import { valueAt } from '../../model/model.ts';
+import { exampleValueAt } from '../../model/model.ts';
 import { definitionError } from '../errors.ts';
 import type { Doc } from '../specs.ts';
 import { type ChildTable, type Column, EXTRA, type IdentityColumn, POSITION, type TableLayout } from './layout.ts';
@@ -19,7 +19,7 @@ export interface DocumentRows {
 /** @throws MillraceError `table-value`, `table-field` */
 export function rowsOf(layout: TableLayout, doc: Doc): DocumentRows {
   const root: Record<string, unknown> = {};
-  for (const column of layout.identity) root[column.name] = identityCell(column, valueAt(doc, column.path));
+  for (const column of layout.identity) root[column.name] = identityCell(column, exampleValueAt(doc, column.path));
   const known = new Set([...layout.passed, ...layout.children.map(({ field }) => field)]);
   Object.assign(root, cellsOf(layout, doc, '', known));
   const children = layout.children.map((child) => [child.name, childRows(child, doc[child.field])] as const);

@@ -27,7 +27,7 @@ export async function takeOver(
   const found = counterparts(inventory, prefix);
   const moves: Move[] = [];
   for (const lease of oursOf(found).leases) {
-    const to = await placeOf(rangeOf(lease), found, start, context.signal);
+    const to = await adoptPlaceOf(rangeOf(lease), found, start, context.signal);
     if (to === (lease.position ?? 'beginning')) continue;
     moves.push({ group: oursOf(found), lease, to });
   }
@@ -45,7 +45,7 @@ function oursOf({ ours, ownPrefix }: Counterparts): LeaseGroup {
 }
 
 /** A quoted LSN, or `beginning`. @throws UsageError `start-needed` if the other processor has no position for the range */
-export async function placeOf(
+export async function adoptPlaceOf(
   range: { readonly min: string; readonly max: string },
   { theirs, monitored }: Counterparts,
   start: string | undefined,

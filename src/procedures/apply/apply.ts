@@ -14,7 +14,7 @@ import {
 } from '../../model/container-definitions.ts';
 import type { Model } from '../../model/model.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import type { Step } from './step.ts';
+import type { ApplyStep } from './step.ts';
 import { operationsError } from '../errors.ts';
 
 /** Leases: the key and time to live that the Functions trigger needs. State: keyed by `pk`; tombstones expire. */
@@ -71,17 +71,17 @@ export function wantedContainers(
 export const planModel = async (
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
-): Promise<Step[]> => planContainers(wantedContainers(loaded, services));
+): Promise<ApplyStep[]> => planContainers(wantedContainers(loaded, services));
 
 /** The steps for the state container alone: an operation may need its lock before it changes anything else. */
-export const planState = ({ place: { database, state } }: Services): Promise<Step[]> =>
+export const planState = ({ place: { database, state } }: Services): Promise<ApplyStep[]> =>
   planContainers([{ database, definition: ownContainer('state', state.id) }]);
 
 /** The steps that make databases and containers agree with definitions. @throws UsageError `change-impossible` */
 export async function planContainers(
   wanted: readonly { readonly database: Database; readonly definition: ContainerDefinition }[],
-): Promise<Step[]> {
-  const steps: Step[] = [];
+): Promise<ApplyStep[]> {
+  const steps: ApplyStep[] = [];
   const absent = new Set<Database>();
   for (const database of new Set(wanted.map((of) => of.database))) {
     if (await found(() => database.read())) continue;

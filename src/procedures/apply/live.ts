@@ -2,7 +2,7 @@
 import type { Container, Database } from '@azure/cosmos';
 import { ownFields } from '../../pipeline/oracle/recompute.ts';
 import type { ContainerDefinition } from '../../model/container-definitions.ts';
-import type { Doc } from '../../model/drift.ts';
+import type { AccountDoc } from '../../model/drift.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import type { Services } from '../../runtime/workspace.ts';
@@ -46,15 +46,15 @@ export async function sample(
   container: Container,
   definition: Pick<ContainerDefinition, 'indexingPolicy'>,
   { count, types, signal }: { readonly count: number; readonly types: readonly string[]; readonly signal: AbortSignal },
-): Promise<Doc[]> {
+): Promise<AccountDoc[]> {
   const newest = definition.indexingPolicy?.indexingMode === 'none' ? '' : ' ORDER BY c._ts DESC';
-  const documents = new Map<unknown, Doc>();
+  const documents = new Map<unknown, AccountDoc>();
   const take = async (where: string, type: string): Promise<void> => {
     const query = {
       query: `SELECT TOP ${count} * FROM c${where}${newest}`,
       parameters: [{ name: '@type', value: type }],
     };
-    for await (const doc of fetchAll<Doc>(container, query, signal)) {
+    for await (const doc of fetchAll<AccountDoc>(container, query, signal)) {
       if (typeof doc['type'] === 'string' && doc['type'].startsWith('millrace.')) continue;
       documents.set(doc['_rid'], ownFields(doc));
     }

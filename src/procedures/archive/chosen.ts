@@ -17,7 +17,7 @@ const monthsInput = {
   to: period.describe('only documents up to the end of this month or year'),
 };
 
-export const selectionInput = {
+export const archiveSelectionInput = {
   name: z.string().optional().describe('one archive (default: all)'),
   tenant: z.string().optional().describe('only this tenant’s documents'),
   ...monthsInput,
@@ -28,7 +28,7 @@ export const selectionInput = {
   id: z.array(z.string().min(1)).min(1).optional().describe('only the document with this id; repeatable; needs --key'),
 };
 
-export type SelectionInput = Partial<z.output<z.ZodObject<typeof selectionInput>>>;
+export type SelectionInput = Partial<z.output<z.ZodObject<typeof archiveSelectionInput>>>;
 
 export interface Chosen {
   readonly archive: OpenedArchive;

@@ -4,7 +4,7 @@ import type { Parts } from '../../runtime/open-feed.ts';
 import { mappedLevel, openShardMap, shardPlaces } from '../../runtime/shard-map.ts';
 import type { InspectedMapping, ShardMap } from '../../shards/index.ts';
 import { isSameLocation } from '../../shards/map/documents.ts';
-import { mappedBy, mappingOf } from '../shards/mapped.ts';
+import { mappedBy, shardMappingOf } from '../shards/mapped.ts';
 import { codeOf } from '../move/keyed-part.ts';
 import { isOfMove } from '../move/record.ts';
 
@@ -71,6 +71,6 @@ async function mappings(map: ShardMap, source: Source): Promise<(key: Key) => In
   return (key) => {
     const code = codeOf(map, key[level]);
     // A key in another form than the map's has none.
-    return code === undefined ? undefined : mappingOf(mapped, code);
+    return code === undefined ? undefined : shardMappingOf(mapped, code);
   };
 }

@@ -7,7 +7,7 @@ import { type InPlace, allPlaces } from '../projections/in-places.ts';
 import type { Screen } from '../screen.ts';
 import { movingKeys } from './foreign-keys.ts';
 import { type OpenedArchive, openArchives } from './open.ts';
-import { together } from './together.ts';
+import { allBlobs } from './together.ts';
 
 export interface OpenedTogether {
   /** With the entries of all its places. Its feed is that of one of them. */
@@ -41,7 +41,7 @@ export async function openTogether(
       const [{ archive }, ...others] = of as [ArchivePlace, ...ArchivePlace[]];
       if (parts.loaded.pipeline.shards === undefined) return { archive, places: of };
       const access: OpenedArchive['access'] = (fence) =>
-        together([archive.access(fence), ...others.map((other) => other.archive.access(fence))]);
+        allBlobs([archive.access(fence), ...others.map((other) => other.archive.access(fence))]);
       const isSharded = places.some(({ loaded: { pipeline } }) => pipeline.part?.inShards.has(archive.source.name));
       const keys = isSharded ? await movingKeys(parts, archive.source) : undefined;
       return {

@@ -8,7 +8,7 @@ import { backlogOf } from '../../engine/deferred/registered.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { Views } from '../../engine/views/views.ts';
 import { wholeOf } from '../../pipeline/places.ts';
-import type { Step } from '../apply/step.ts';
+import type { ApplyStep } from '../apply/step.ts';
 import { openStore } from '../../runtime/archives.ts';
 import { type Parts, openFeed } from '../../runtime/open-feed.ts';
 import { Migrations } from '../migrate/migrations.ts';
@@ -41,7 +41,7 @@ export async function openArchives(
 }
 
 /** The steps that create the archives' blob container; none if it exists, or if the pipeline has no archive. */
-export async function planStorage({ pipeline }: Loaded, services: Services, signal: AbortSignal): Promise<Step[]> {
+export async function planStorage({ pipeline }: Loaded, services: Services, signal: AbortSignal): Promise<ApplyStep[]> {
   // All places share the container, so that of the settings creates it.
   if (pipeline.part?.place === 'shard' || wholeOf(pipeline).archives.length === 0) return [];
   try {

@@ -4,7 +4,7 @@ import { sweepArchive } from '../../archive/sweep/sweep.ts';
 import type { SweepResult } from '../../archive/types.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { Screen } from '../screen.ts';
-import { plural, size, table } from '../table.ts';
+import { plural, size, textTable } from '../table.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { faultLines } from './faults.ts';
@@ -82,7 +82,7 @@ async function sweepOne(
 
 export function formatSweep(results: readonly SweepResult[]): string {
   const lines = [
-    table(
+    textTable(
       ['archive', 'read', 'archived', 'removed', 'size', 'waiting', 'superseded', 'undated', 'refused'],
       results.map((of) => [
         of.projection,

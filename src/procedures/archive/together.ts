@@ -10,7 +10,7 @@ type Entry = SinkDocument & Pick<ArchiveEntry, 'state' | 'version'>;
  * the one that says archived counts, or the newer one. A query finds those of all places, so that no blob goes which one of
  * them names. Creates nothing: an entry belongs to one place.
  */
-export function together(accesses: readonly [DocumentAccess, ...DocumentAccess[]]): DocumentAccess {
+export function allBlobs(accesses: readonly [DocumentAccess, ...DocumentAccess[]]): DocumentAccess {
   const [{ fence }] = accesses;
   /** Where an entry was read, by its key, id and ETag. */
   const readIn = new Map<string, DocumentAccess>();

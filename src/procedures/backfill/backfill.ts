@@ -10,7 +10,7 @@ import { type LockDocument, whileLocked } from '../lock.ts';
 import { Lacking } from './without-tenant.ts';
 import type { BackfillOptions, Backfilled } from './options.ts';
 import { Processed } from './processed.ts';
-import { Progress } from './progress.ts';
+import { BackfillProgress } from './progress.ts';
 import { Rounds } from './rounds.ts';
 import { ServiceClock } from './service-clock.ts';
 import { eventReaders, openTarget, openValues } from './target.ts';
@@ -37,7 +37,12 @@ export async function backfill(options: BackfillOptions): Promise<Backfilled> {
   return whileLocked(services.place.state, { ...lock, refusal: runsAlready(name), signal }, async (locked) => {
     const epoch = await currentEpoch(services.place.state, name, opened.rid);
     const given = { field: rule.field, type: options.type ?? null, ...options.values };
-    const progress = await Progress.begin(services.place.state, name, { rid: opened.rid, epoch, given }, holder);
+    const progress = await BackfillProgress.begin(
+      services.place.state,
+      name,
+      { rid: opened.rid, epoch, given },
+      holder,
+    );
     await using gate = await openWriteGate(services.place.state, name, { clock });
     const projections = eventReaders(options.loaded.pipeline, name).map(projectionId);
     const gated = projections.length > 0;

@@ -1,9 +1,16 @@
 import { shown } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
-import { type KeyPath, fullKey, valueAt } from '../../cosmos/paths.ts';
+import { type KeyPath, fullKey, valueAtPath } from '../../cosmos/paths.ts';
 import type { DocumentAccess, SinkDocument } from '../../access/document-access.ts';
 import type { TenantRule } from '../../pipeline/tenant.ts';
-import { type Doc, type Found, type Values, type ValuesInput, invalid, tenantAt } from './values.ts';
+import {
+  type BackfillDoc,
+  type FoundTenant,
+  type BackfillValues,
+  type ValuesInput,
+  invalid,
+  tenantAt,
+} from './values.ts';
 
 /** A document of another container, which a document that lacks its tenant names by fields of its own. */
 export interface Lookup {
@@ -34,7 +41,11 @@ export function lookupOf({ from = '', by }: ValuesInput): Lookup | undefined {
  * The values of the documents that are looked up, each by a point read. `keyPaths`: of the other container.
  * @throws UsageError `input-invalid` for a lookup that would need the missing value itself
  */
-export function byLookup({ container, path, by }: Lookup, rule: TenantRule, keyPaths: readonly KeyPath[]): Values {
+export function byLookup(
+  { container, path, by }: Lookup,
+  rule: TenantRule,
+  keyPaths: readonly KeyPath[],
+): BackfillValues {
   const levels = keyPaths.map((one) => one.join('.'));
   const names = ['id', ...levels];
   const unknown = [...by.keys()].find((name) => !names.includes(name));
@@ -51,8 +62,11 @@ export function byLookup({ container, path, by }: Lookup, rule: TenantRule, keyP
       `Name the field that has its value: \`--by id=…,${needed}=…\`.`,
     );
 
-  const find = async (doc: Doc, read: (id: string, key: Key) => Promise<SinkDocument | undefined>): Promise<Found> => {
-    const given = Object.fromEntries(names.map((name) => [name, valueAt(doc, fieldOf(name))]));
+  const find = async (
+    doc: BackfillDoc,
+    read: (id: string, key: Key) => Promise<SinkDocument | undefined>,
+  ): Promise<FoundTenant> => {
+    const given = Object.fromEntries(names.map((name) => [name, valueAtPath(doc, fieldOf(name))]));
     const keyed = fullKey(
       given,
       names.map((name) => [name]),

@@ -33,7 +33,7 @@ export interface Task {
 const PK = 'backfills';
 
 /** The stored progress of one backfill. Each write depends on the ETag of the one before. */
-export class Progress {
+export class BackfillProgress {
   readonly #state: Container;
   #stored: ProgressDocument;
   #etag: string;
@@ -45,7 +45,7 @@ export class Progress {
   }
 
   /** Continues what is stored for the same task, or begins. `holder`: unique for each run. */
-  static async begin(state: Container, container: string, task: Task, holder: string): Promise<Progress> {
+  static async begin(state: Container, container: string, task: Task, holder: string): Promise<BackfillProgress> {
     for (;;) {
       const known = await readItem<ProgressDocument>(state.item(container, PK));
       const same = known && canonical(known.task) === canonical(task);
@@ -53,7 +53,7 @@ export class Progress {
       const body = { id: container, pk: PK, type: 'millrace.backfill', ...formatOf('backfill') } as const;
       const next: ProgressDocument = { ...body, holder, task, positions, written };
       const etag = await put(state, next, known?._etag);
-      if (etag !== undefined) return new Progress(state, next, etag);
+      if (etag !== undefined) return new BackfillProgress(state, next, etag);
     }
   }
 

@@ -4,9 +4,9 @@ import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { until } from '../../base/until.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
-import { fullKey, valueAt } from '../../cosmos/paths.ts';
+import { fullKey, valueAtPath } from '../../cosmos/paths.ts';
 import { type ChangesPage, readChanges } from '../../feed/processor/read-changes.ts';
-import type { Change } from '../../feed/processor/handed-change.ts';
+import type { HandedChange } from '../../feed/processor/handed-change.ts';
 import { type RangePosition, lsnOf, positionIn } from '../../feed/reading/position.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import type { WriteGate, WriteTarget } from '../../shards/gate/write-gate.ts';
@@ -15,10 +15,10 @@ import { tenantsError } from '../tenants/errors.ts';
 import { positionsNow } from '../positions-now.ts';
 import type { BackfillOptions, Backfilled, Left } from './options.ts';
 import type { Processed } from './processed.ts';
-import type { Progress } from './progress.ts';
-import type { Target } from './target.ts';
-import type { Found } from './values.ts';
-import { type Due, type WriteOptions, write } from './write.ts';
+import type { BackfillProgress } from './progress.ts';
+import type { BackfillTarget } from './target.ts';
+import type { FoundTenant } from './values.ts';
+import { type DueWrite, type WriteOptions, write } from './write.ts';
 
 const PAGE = 1_000;
 /** Documents that pass the write gate together, and how many times that many are written at the same time. */
@@ -37,9 +37,9 @@ export interface RoundsOptions extends Omit<BackfillOptions, 'container' | 'pati
   readonly clock: Clock;
   /** How long it waits for hosts in a row. */
   readonly waitMs: number;
-  readonly target: Target;
+  readonly target: BackfillTarget;
   readonly in: Container;
-  readonly progressing: Progress;
+  readonly progressing: BackfillProgress;
   readonly gate: WriteGate;
   /** What hosts have processed; absent: no projection makes events of the container's changes. */
   readonly processed: Processed | undefined;
@@ -47,7 +47,7 @@ export interface RoundsOptions extends Omit<BackfillOptions, 'container' | 'pati
 }
 
 /** A document that waits until hosts have processed its version. */
-type Waiting = Due & { readonly change: Change };
+type Waiting = DueWrite & { readonly change: HandedChange };
 
 /** One run of a backfill, in rounds over the feed. */
 export class Rounds {
@@ -125,7 +125,7 @@ export class Rounds {
    * Without those that a move has in hand: to the mover a copy that this has written would be the application's, and the
    * source's next version would be lost (MOVE-V38). The map is read after the page, so that no copy is older.
    */
-  async #own(lacking: readonly Change[]): Promise<readonly Change[]> {
+  async #own(lacking: readonly HandedChange[]): Promise<readonly HandedChange[]> {
     const isForeign = lacking.length > 0 ? await this.#options.foreign?.() : undefined;
     if (!isForeign) return lacking;
     const [foreign, own] = parted(lacking, ({ key }) => isForeign(key));
@@ -133,7 +133,7 @@ export class Rounds {
     return own;
   }
 
-  async #write(due: readonly Due[]): Promise<void> {
+  async #write(due: readonly DueWrite[]): Promise<void> {
     const chunks = Array.from({ length: Math.ceil(due.length / CHUNK) }, (_, n) =>
       due.slice(n * CHUNK, (n + 1) * CHUNK),
     );
@@ -141,7 +141,7 @@ export class Rounds {
   }
 
   /** A pass lasts a minute. If throttling takes longer, the rest goes by another one. */
-  async #writeChunk(chunk: readonly Due[]): Promise<void> {
+  async #writeChunk(chunk: readonly DueWrite[]): Promise<void> {
     const { gate, services, signal, writing } = this.#options;
     const open = new Set(chunk);
     while (open.size > 0) {
@@ -149,7 +149,7 @@ export class Rounds {
       this.#assertHere(pass.target);
       const fence = untilStopped(AbortSignal.any([signal, pass.signal]));
       const access = new CosmosAccess(services.place.database, fence, this.#meter);
-      const one = async (due: Due): Promise<void> => {
+      const one = async (due: DueWrite): Promise<void> => {
         const outcome = await write(due, access, writing);
         open.delete(due);
         if (outcome === 'written') this.#written += 1;
@@ -182,7 +182,7 @@ export class Rounds {
     }
     const found = await this.#valuesOf(first);
     const examples = first.map((doc, index): Left => {
-      const key = this.#options.target.keyPaths.map((path) => valueAt(doc, path) ?? null);
+      const key = this.#options.target.keyPaths.map((path) => valueAtPath(doc, path) ?? null);
       const id = String(doc['id']);
       const one = found[index];
       const known = this.#reasons.get(canonical([key, id])) ?? 'it was written meanwhile';
@@ -191,17 +191,17 @@ export class Rounds {
     return { left, fresh, examples };
   }
 
-  async #valuesOf(documents: readonly Readonly<Record<string, unknown>>[]): Promise<Found[]> {
+  async #valuesOf(documents: readonly Readonly<Record<string, unknown>>[]): Promise<FoundTenant[]> {
     const { target, writing } = this.#options;
     const found = await writing.values.of(documents, this.#access);
-    return documents.map((doc, index): Found => {
+    return documents.map((doc, index): FoundTenant => {
       const keyed = fullKey(doc, target.keyPaths);
       if ('missing' in keyed) return { why: `it has no value at ${keyed.missing}, which is part of its key` };
       return found[index] ?? { why: 'it was written meanwhile' };
     });
   }
 
-  #leave({ key, id }: Pick<Change, 'key' | 'id'>, why: string): void {
+  #leave({ key, id }: Pick<HandedChange, 'key' | 'id'>, why: string): void {
     if (this.#reasons.size < MOST_REASONS) this.#reasons.set(canonical([key, id]), why);
   }
 

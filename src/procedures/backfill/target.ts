@@ -10,10 +10,10 @@ import type { Parts } from '../../runtime/open-feed.ts';
 import { declaredTenant } from '../tenants/tenant-flag.ts';
 import { tenantsError } from '../tenants/errors.ts';
 import { byLookup, lookupOf } from './lookup.ts';
-import { type Values, type ValuesInput, assertOne, fromField, sameValue } from './values.ts';
+import { type BackfillValues, type ValuesInput, assertOne, fromField, sameValue } from './values.ts';
 
 /** A container whose documents are backfilled. */
-export interface Target {
+export interface BackfillTarget {
   readonly rid: string;
   readonly keyPaths: readonly KeyPath[];
   /** Seconds; undefined: documents don't expire. */
@@ -27,7 +27,7 @@ export const eventReaders = (pipeline: Pipeline, container: string): DerivedSpec
   );
 
 /** @throws UsageError `container-of-no-tenant`, `container-missing`, `backfill-key` */
-export async function openTarget(container: Container, { field }: TenantRule, model: Model): Promise<Target> {
+export async function openTarget(container: Container, { field }: TenantRule, model: Model): Promise<BackfillTarget> {
   if (containerOf(model, container.id)?.reference)
     throw tenantsError('container-of-no-tenant', `${container.id} is reference data, which belongs to no tenant`, {
       hint: `If its documents belong to tenants, correct the description of ${container.id} in the data-model document.`,
@@ -46,7 +46,7 @@ export async function openTarget(container: Container, { field }: TenantRule, mo
 export async function openValues(
   input: ValuesInput,
   { services, loaded }: Pick<Parts, 'services' | 'loaded'>,
-): Promise<Values> {
+): Promise<BackfillValues> {
   assertOne(input);
   const rule = declaredTenant(loaded);
   const lookup = lookupOf(input);

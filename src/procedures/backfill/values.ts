@@ -1,11 +1,11 @@
 import { shown } from '../../base/json.ts';
-import { type KeyPath, valueAt } from '../../cosmos/paths.ts';
+import { type KeyPath, valueAtPath } from '../../cosmos/paths.ts';
 import type { TenantRule } from '../../pipeline/tenant.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { operationsError } from '../errors.ts';
 
 /** A tenant's value in a document. */
-export type Tenant = string | number;
+export type BackfillTenant = string | number;
 
 /** Where the missing values come from; the form in which an operator gives it. */
 export interface ValuesInput {
@@ -16,14 +16,14 @@ export interface ValuesInput {
 }
 
 /** A document's value, or the reason why it has none. */
-export type Found = { readonly value: Tenant } | { readonly why: string };
+export type FoundTenant = { readonly value: BackfillTenant } | { readonly why: string };
 
-export type Doc = Readonly<Record<string, unknown>>;
+export type BackfillDoc = Readonly<Record<string, unknown>>;
 
 /** Finds the tenants of documents that lack them. It guesses none. */
-export interface Values {
+export interface BackfillValues {
   /** In the order of the documents. `access` is one to their database. */
-  of(documents: readonly Doc[], access: DocumentAccess): Promise<Found[]>;
+  of(documents: readonly BackfillDoc[], access: DocumentAccess): Promise<FoundTenant[]>;
 }
 
 const MOST_CHARACTERS = 1_000;
@@ -36,7 +36,7 @@ export function assertOne({ from, value }: ValuesInput): void {
 }
 
 /** One value for all documents. @throws UsageError `input-invalid` */
-export function sameValue(text: string, { kind }: TenantRule): Values {
+export function sameValue(text: string, { kind }: TenantRule): BackfillValues {
   const value = kind === 'number' && text.trim() !== '' ? Number(text) : text;
   if (!isTenant(value, kind))
     throw invalid(
@@ -47,20 +47,20 @@ export function sameValue(text: string, { kind }: TenantRule): Values {
 }
 
 /** The value of a field of each document. */
-export const fromField = (from: string, rule: TenantRule): Values => ({
+export const fromField = (from: string, rule: TenantRule): BackfillValues => ({
   of: async (documents) => documents.map((doc) => tenantAt(doc, from.split('.'), rule, 'it')),
 });
 
 /** The tenant at a path of a document. `where`: the document, for the reason. */
-export function tenantAt(document: Doc, path: KeyPath, { kind }: TenantRule, where: string): Found {
-  const value = valueAt(document, path);
+export function tenantAt(document: BackfillDoc, path: KeyPath, { kind }: TenantRule, where: string): FoundTenant {
+  const value = valueAtPath(document, path);
   const name = path.join('.');
   if (value === undefined || value === null) return { why: `${where} has no ${name}` };
   if (isTenant(value, kind)) return { value };
   return { why: `${where} has ${shown(value)} as ${name}, which is not a tenant: ${KINDS[kind]}` };
 }
 
-const isTenant = (value: unknown, kind: TenantRule['kind']): value is Tenant =>
+const isTenant = (value: unknown, kind: TenantRule['kind']): value is BackfillTenant =>
   typeof value === kind &&
   (typeof value === 'string' ? value.trim() !== '' && value.length <= MOST_CHARACTERS : Number.isFinite(value));
 

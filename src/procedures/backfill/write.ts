@@ -1,4 +1,4 @@
-import { withoutSystemFields } from '../../feed/reading/mapper.ts';
+import { feedWithoutSystemFields } from '../../feed/reading/mapper.ts';
 import { backfilledOwn, isBackfilled } from '../../kinds/backfilled.ts';
 import { untilDone } from '../../kinds/conflict.ts';
 import type { Change } from '../../feed/reading/change.ts';
@@ -6,16 +6,16 @@ import type { DocumentAccess, PatchOperation } from '../../access/document-acces
 import type { Lacking } from './without-tenant.ts';
 import { ttlAfter } from './life.ts';
 import type { ServiceClock } from './service-clock.ts';
-import type { Tenant, Values } from './values.ts';
+import type { BackfillTenant, BackfillValues } from './values.ts';
 
 type Doc = Readonly<Record<string, unknown>>;
 
 /** A document in the version that was read, and the value that it lacks. */
-export interface Due {
+export interface DueWrite {
   readonly change: Pick<Change, 'container' | 'key' | 'id'>;
   /** With its system fields. */
   readonly stored: Doc;
-  readonly value: Tenant;
+  readonly value: BackfillTenant;
   /** True: a reaction or a publish has parked its last change. So the write is one that they get. */
   readonly event?: boolean;
 }
@@ -24,14 +24,14 @@ export interface Due {
  * `written`: the document has the value by this backfill; `had`: it was written or deleted by another meanwhile; `later`:
  * it has a newer version, which the feed still delivers; `left`: the reason why it stays without a value.
  */
-export type Outcome = 'written' | 'had' | 'later' | { readonly why: string };
+export type BackfillOutcome = 'written' | 'had' | 'later' | { readonly why: string };
 
 export interface WriteOptions {
   readonly field: string;
   /** Of the container, seconds; undefined: documents don't expire. */
   readonly defaultTtl: number | undefined;
   readonly lacking: Lacking;
-  readonly values: Values;
+  readonly values: BackfillValues;
   readonly clock: ServiceClock;
   /** True: only a version whose change was processed may be replaced, so a newer one is left to the feed. */
   readonly gated: boolean;
@@ -41,17 +41,17 @@ export interface WriteOptions {
 const REFUSALS = 5;
 
 /** Writes the value into one document, on the condition that it has not changed since it was read. */
-export async function write(due: Due, access: DocumentAccess, options: WriteOptions): Promise<Outcome> {
+export async function write(due: DueWrite, access: DocumentAccess, options: WriteOptions): Promise<BackfillOutcome> {
   const { container, key, id } = due.change;
   const { field, lacking, values, gated } = options;
   let { stored, value } = due;
-  let outcome: Outcome = 'later';
+  let outcome: BackfillOutcome = 'later';
   let refused = 0;
   await untilDone(`Document ${container}/${id}`, async (first) => {
     if (!first) {
       const [found] = await access.read(container, key, [id]);
       if (!found || !lacking.has(found)) {
-        const marked = found && isBackfilled(found, withoutSystemFields(found));
+        const marked = found && isBackfilled(found, feedWithoutSystemFields(found));
         const ours = found?.[field] === value && (due.event === true || marked);
         outcome = ours ? 'written' : 'had';
         return true;
@@ -83,9 +83,12 @@ export async function write(due: Due, access: DocumentAccess, options: WriteOpti
 }
 
 /** A patch leaves fields alone that this process can't represent exactly, such as very large numbers (ASM-F22). */
-function operationsOf({ stored, value, event }: Due, { field, defaultTtl, clock }: WriteOptions): PatchOperation[] {
+function operationsOf(
+  { stored, value, event }: DueWrite,
+  { field, defaultTtl, clock }: WriteOptions,
+): PatchOperation[] {
   const ttl = ttlAfter(stored, defaultTtl, clock.now());
-  const before = withoutSystemFields(stored);
+  const before = feedWithoutSystemFields(stored);
   const doc = { ...before, [field]: value, ...(ttl !== undefined && { ttl }) };
   return [
     { op: 'set', path: `/${field.replaceAll('~', '~0').replaceAll('/', '~1')}`, value },

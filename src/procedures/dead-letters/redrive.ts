@@ -4,7 +4,7 @@ import { type IngestSpec, projectionId } from '../../pipeline/specs.ts';
 import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { orderOf } from '../../engine/dead-letters/letter-document.ts';
 import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
-import { type Redriven, redrive as redriveLetters } from '../../engine/redrive-letter.ts';
+import { type Redriven, redriveLetter as redriveLetters } from '../../engine/redrive-letter.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import { targetOf } from '../../ingest/take.ts';
 import { redriveEvents } from '../../ingest/redrive.ts';
@@ -19,7 +19,7 @@ export interface TriedSelection extends LetterSelection {
   readonly sample?: number | undefined;
 }
 
-export interface RedriveOptions extends TriedSelection, Parts {
+export interface RedriveLettersOptions extends TriedSelection, Parts {
   readonly signal: AbortSignal;
   /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
   readonly readLagMs?: number;
@@ -30,7 +30,7 @@ export interface RedriveOptions extends TriedSelection, Parts {
 const AT_ONCE = 100;
 
 /** Applies parked changes again; those that still can't be applied stay parked. */
-export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
+export async function redrive(options: RedriveLettersOptions): Promise<Redriven[]> {
   const { services, loaded, signal, readLagMs = 5_000, progress } = options;
   const here = { services: async () => services, pipeline: async () => loaded };
   const letters = await triedLetters(here, options);

@@ -10,14 +10,14 @@ import type { IndexingPolicy } from '../../model/model.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { ENTRY } from '../../kinds/archive/entries.ts';
 import { openStore } from '../../runtime/archives.ts';
-import { type Finding, doubtful, good } from './finding.ts';
+import { type DoctorFinding, doubtful, good } from './finding.ts';
 
 /** Whether sweeps find what is due by an index, as the containers are now: the document may say nothing of it. */
 export async function archiveIndexes(
   { pipeline: { archives } }: LoadedPipeline,
   { place: { database } }: Services,
-): Promise<Finding[]> {
-  const found: Finding[] = [];
+): Promise<DoctorFinding[]> {
+  const found: DoctorFinding[] = [];
   for (const spec of archives) {
     try {
       const { resource } = await withRetry(() => database.container(spec.from.container).read(), { reads: true });
@@ -41,7 +41,7 @@ const NEWEST = `SELECT TOP 20 VALUE c.blob.name FROM c WHERE c.type = '${ENTRY}'
  * know. The check `storage` reports an account that can't be opened.
  * @throws FormatUnreadable
  */
-export async function manifestFormats(services: Services, signal: AbortSignal): Promise<Finding[]> {
+export async function manifestFormats(services: Services, signal: AbortSignal): Promise<DoctorFinding[]> {
   const manifests = new Set<string>();
   for await (const name of fetchAll<string>(services.place.state, NEWEST, signal)) manifests.add(manifestBeside(name));
   if (manifests.size === 0) return [];

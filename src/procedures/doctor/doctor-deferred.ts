@@ -3,7 +3,7 @@ import { sourceContainers } from '../../engine/runners.ts';
 import { storedBacklogs } from '../../engine/deferred/stored.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { feedModeOf } from '../../pipeline/all-versions.ts';
-import { type Finding, bad, doubtful, good } from './finding.ts';
+import { type DoctorFinding, bad, doubtful, good } from './finding.ts';
 import { plural } from '../table.ts';
 
 /** Whether floods of a tenant can be set aside, and whether anything is set aside that no host drains. */
@@ -11,7 +11,7 @@ export async function fairTurns(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   { place: { state } }: Pick<Services, 'place'>,
   signal: AbortSignal,
-): Promise<Finding[]> {
+): Promise<DoctorFinding[]> {
   const read = sourceContainers(pipeline, model);
   const left = (await storedBacklogs(state, pipeline.name, signal)).filter(({ source, queues }) => {
     const drained = read.has(source) && feedModeOf(pipeline, source) === 'latest-version';

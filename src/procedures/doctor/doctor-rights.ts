@@ -3,7 +3,7 @@ import { GIVE_DATA_ROLE, failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { projectionId } from '../../pipeline/specs.ts';
 import { feedReaders, sourcesOf } from '../../pipeline/pipeline.ts';
-import { type Finding, bad, failed, good } from './finding.ts';
+import { type DoctorFinding, bad, failedFinding, good } from './finding.ts';
 import { placeDatabase } from '../../runtime/place-containers.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
@@ -20,7 +20,7 @@ interface Use {
 export async function containerRights(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Pick<Services, 'place' | 'global'>,
-): Promise<Finding[]> {
+): Promise<DoctorFinding[]> {
   const database = placeDatabase(pipeline, services);
   const uses = [
     ...[...pipeline.projections, ...pipeline.embeds, ...pipeline.ingests].map((spec): Use => ({
@@ -37,7 +37,7 @@ export async function containerRights(
       sourcesOf(spec).map(({ container }): Use => ({ doing: 'read', container, by: projectionId(spec) })),
     ),
   ];
-  const findings: Finding[] = [];
+  const findings: DoctorFinding[] = [];
   for (const doing of ['write', 'read'] as const) {
     const asked = uses.filter((use) => use.doing === doing);
     for (const [name, of] of Map.groupBy(asked, ({ container }) => container)) {
@@ -53,7 +53,7 @@ export async function containerRights(
         findings.push(
           kind === 'denied'
             ? bad('rights', `this identity may not ${doing} in ${name}; ${users} must`, GIVE_DATA_ROLE)
-            : failed('rights', error),
+            : failedFinding('rights', error),
         );
       }
     }

@@ -13,7 +13,7 @@ import { readDeadLetters } from '../dead-letters/read.ts';
 import { archiveIndexes, manifestFormats } from './doctor-archives.ts';
 import { containerRights } from './doctor-rights.ts';
 import { fairTurns } from './doctor-deferred.ts';
-import { type Finding, bad, doubtful, failed, good } from './finding.ts';
+import { type DoctorFinding, bad, doubtful, failedFinding, good } from './finding.ts';
 import { readHostStatuses } from '../status/host-status.ts';
 import { chooseGroups, openLeases } from '../leases/groups.ts';
 import { STUCK_MS, leaseRows } from '../leases/lease-rows.ts';
@@ -32,9 +32,9 @@ const FORGOTTEN_MS = 86_400_000;
 const SILENT_MS = 120_000;
 
 /** Checks everything that a pipeline needs to run, each thing after those that it depends on. */
-export async function examine(context: Context, expirationMs: number): Promise<Finding[]> {
+export async function examineAccount(context: Context, expirationMs: number): Promise<DoctorFinding[]> {
   const { workspace } = context;
-  const findings: Finding[] = [nodeVersion(process.versions.node)];
+  const findings: DoctorFinding[] = [nodeVersion(process.versions.node)];
   const attempt = async <T>(
     check: string,
     ask: () => Promise<T> | T,
@@ -45,7 +45,7 @@ export async function examine(context: Context, expirationMs: number): Promise<F
       findings.push(good(check, say(found)));
       return found;
     } catch (error) {
-      findings.push(failed(check, error));
+      findings.push(failedFinding(check, error));
       return undefined;
     }
   };
@@ -69,7 +69,7 @@ export async function examine(context: Context, expirationMs: number): Promise<F
     ({ place }) => `${new URL(place.endpoint).host} answers, with one write region`,
   );
   if (!services || !loaded) return findings;
-  const parts: readonly (readonly [check: string, look: () => Promise<Finding[]>])[] = [
+  const parts: readonly (readonly [check: string, look: () => Promise<DoctorFinding[]>])[] = [
     ['containers', () => containers(loaded, services)],
     ['rights', () => rightsAndClock(services)],
     ['rights', () => containerRights(loaded, services)],
@@ -94,13 +94,13 @@ export async function examine(context: Context, expirationMs: number): Promise<F
     } catch (error) {
       // The check `containers` has reported it.
       if (error instanceof MillraceError && error.code.endsWith('container-missing')) continue;
-      findings.push(failed(check, error));
+      findings.push(failedFinding(check, error));
     }
   }
   return findings;
 }
 
-function nodeVersion(version: string): Finding {
+function nodeVersion(version: string): DoctorFinding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const enough = major > NODE.major || (major === NODE.major && minor >= NODE.minor);
   if (enough) return good('node', `Node ${version}`);
@@ -111,7 +111,7 @@ function nodeVersion(version: string): Finding {
   );
 }
 
-async function containers(loaded: LoadedPipeline, services: Services): Promise<Finding[]> {
+async function containers(loaded: LoadedPipeline, services: Services): Promise<DoctorFinding[]> {
   const steps = await planModel(loaded, services);
   if (steps.length === 0) return [good('containers', 'all exist, as the model and Millrace need them')];
   return steps.map(({ say }) =>
@@ -120,8 +120,8 @@ async function containers(loaded: LoadedPipeline, services: Services): Promise<F
 }
 
 /** Writes and removes a document in Millrace's own containers; the answer also shows the service's time. */
-async function rightsAndClock({ place, global }: Services): Promise<Finding[]> {
-  const findings: Finding[] = [];
+async function rightsAndClock({ place, global }: Services): Promise<DoctorFinding[]> {
+  const findings: DoctorFinding[] = [];
   const id = `doctor-${randomUUID()}`;
   for (const [container, pk] of [
     ...[...new Set([place.state, global.state])].map((state) => [state, 'pk'] as const),
@@ -143,7 +143,7 @@ async function rightsAndClock({ place, global }: Services): Promise<Finding[]> {
       findings.push(
         kind === 'denied'
           ? bad('rights', `this identity may not write in ${container.id}`, GIVE_DATA_ROLE)
-          : failed('rights', error),
+          : failedFinding('rights', error),
       );
     }
   }
@@ -151,7 +151,7 @@ async function rightsAndClock({ place, global }: Services): Promise<Finding[]> {
 }
 
 /** The service's time is in whole seconds. */
-function clock(before: number, service: number, after: number): Finding {
+function clock(before: number, service: number, after: number): DoctorFinding {
   const offMs = service < before - 1_000 ? service - before : service > after + 1_000 ? service - after : 0;
   const off = Math.round(Math.abs(offMs) / 1_000);
   const hint = 'Synchronise the clock of this machine (NTP). Leases and promotions tolerate 90 s.';
@@ -165,7 +165,7 @@ function clock(before: number, service: number, after: number): Finding {
 async function migrations(
   { pipeline, model }: LoadedPipeline,
   { place: { endpoint, database, state } }: Services,
-): Promise<Finding[]> {
+): Promise<DoctorFinding[]> {
   const read = new Set(sourceContainers(pipeline, model).keys());
   const moved = await movedSources(read, { state, database: database.id, endpoint });
   return moved.map(({ container, target, where }) =>
@@ -180,28 +180,28 @@ async function migrations(
 }
 
 /** Which forms of documents other versions have left, and whether this one reads them. */
-async function formats(services: Services, { signal }: Context): Promise<Finding[]> {
+async function formats(services: Services, { signal }: Context): Promise<DoctorFinding[]> {
   const above = await highestFormats(services, signal);
   if (above.length === 0) return [good('formats', 'every document has format 1, as this version writes and reads it')];
   const hint = 'Upgrade this host to the version that wrote the document: see docs/upgrading.md.';
   return above.map((one) => (one.readable ? good('formats', sayFormat(one)) : bad('formats', sayFormat(one), hint)));
 }
 
-async function storage(loaded: LoadedPipeline, services: Services, { signal }: Context): Promise<Finding[]> {
+async function storage(loaded: LoadedPipeline, services: Services, { signal }: Context): Promise<DoctorFinding[]> {
   // All places share the container, so the global place looks at it.
   if (loaded.pipeline.part?.place === 'shard' || wholeOf(loaded.pipeline).archives.length === 0) return [];
   const steps = await planStorage(loaded, services, signal).catch((error: unknown) => error);
-  if (!Array.isArray(steps)) return [failed('storage', steps)];
+  if (!Array.isArray(steps)) return [failedFinding('storage', steps)];
   if (steps.length > 0)
     return [bad('storage', 'the archive’s blob container does not exist', 'Create it with `millrace model apply`.')];
   return [good('storage', 'the archive’s blob container exists')];
 }
 
-async function tables({ pipeline }: LoadedPipeline, { signal }: Context): Promise<Finding[]> {
+async function tables({ pipeline }: LoadedPipeline, { signal }: Context): Promise<DoctorFinding[]> {
   // All shards have one database, so the global place looks at it.
   if (pipeline.part?.place === 'shard') return [];
   const specs = wholeOf(pipeline).effects.filter((spec) => spec.kind === 'table');
-  const found: Finding[] = [];
+  const found: DoctorFinding[] = [];
   for (const spec of specs)
     for (const { what, hint } of (await spec.to.faults?.(signal)) ?? [])
       found.push(bad('tables', `${projectionId(spec)}: ${what}`, hint));
@@ -211,7 +211,7 @@ async function tables({ pipeline }: LoadedPipeline, { signal }: Context): Promis
   ];
 }
 
-async function views({ pipeline: part }: LoadedPipeline, { global: { state } }: Services): Promise<Finding[]> {
+async function views({ pipeline: part }: LoadedPipeline, { global: { state } }: Services): Promise<DoctorFinding[]> {
   const pipeline = wholeOf(part);
   const all = await new Views(state, pipeline.name).read();
   if (!all)
@@ -228,7 +228,7 @@ async function views({ pipeline: part }: LoadedPipeline, { global: { state } }: 
   return findings.length > 0 ? findings : [good('views', `${plural(names.size, 'projection')} with a current version`)];
 }
 
-function viewFindings(name: string, view: View | undefined, declared: ReadonlySet<string>): Finding[] {
+function viewFindings(name: string, view: View | undefined, declared: ReadonlySet<string>): DoctorFinding[] {
   if (!view?.current)
     return [
       doubtful(
@@ -237,7 +237,7 @@ function viewFindings(name: string, view: View | undefined, declared: ReadonlySe
         `Run \`millrace projections rebuild ${name}\`, then \`millrace projections promote ${name}\`.`,
       ),
     ];
-  const findings: Finding[] = [];
+  const findings: DoctorFinding[] = [];
   const current = projectionId({ name, version: view.current.version });
   if (!declared.has(current))
     findings.push(
@@ -275,7 +275,7 @@ function viewFindings(name: string, view: View | undefined, declared: ReadonlySe
   return findings;
 }
 
-async function leases(context: Context, expirationMs: number): Promise<Finding[]> {
+async function leases(context: Context, expirationMs: number): Promise<DoctorFinding[]> {
   const inventory = await openLeases(context);
   if (!inventory.groups.some(({ own }) => own))
     return [doubtful('leases', 'the pipeline has none yet', 'Start a host: it creates them.')];
@@ -293,7 +293,7 @@ async function leases(context: Context, expirationMs: number): Promise<Finding[]
 }
 
 /** What running hosts report of themselves. */
-async function hosts(services: Services, { signal }: Context): Promise<Finding[]> {
+async function hosts(services: Services, { signal }: Context): Promise<DoctorFinding[]> {
   const findings = (await readHostStatuses(services, signal)).flatMap(({ id, at, sources }) =>
     sources.flatMap(({ container, failure }) => {
       if (failure === undefined) return [];
@@ -308,7 +308,10 @@ async function hosts(services: Services, { signal }: Context): Promise<Finding[]
 /** Verify each week; a day is left for it to run. */
 const UNVERIFIED_MS = 8 * 86_400_000;
 
-async function verification({ place, global: { state } }: Services, { pipeline }: LoadedPipeline): Promise<Finding[]> {
+async function verification(
+  { place, global: { state } }: Services,
+  { pipeline }: LoadedPipeline,
+): Promise<DoctorFinding[]> {
   const [whole, sample] = await Promise.all(
     VERIFIED_KINDS.map(async (kind) => readVerified(state, verifiedName(pipeline, place), kind)),
   );
@@ -339,14 +342,14 @@ async function verification({ place, global: { state } }: Services, { pipeline }
 async function archiveVerification(
   { place, global: { state } }: Services,
   { pipeline }: LoadedPipeline,
-): Promise<Finding[]> {
+): Promise<DoctorFinding[]> {
   const last = await readArchiveVerified(state, verifiedName(pipeline, place));
   if (pipeline.archives.length === 0 || !last) return [];
   if (faultsOf(last) === 0) return [good('archive', `no fault at ${last.at}`)];
   return [bad('archive', sayArchiveVerified(last), 'Run `millrace archive verify` to see every fault.')];
 }
 
-async function letters(services: Services): Promise<Finding[]> {
+async function letters(services: Services): Promise<DoctorFinding[]> {
   const all = await readDeadLetters(services);
   const [oldest] = all;
   if (!oldest) return [good('dead letters', 'none')];
@@ -359,7 +362,7 @@ async function letters(services: Services): Promise<Finding[]> {
   ];
 }
 
-async function jobs({ workspace }: Context): Promise<Finding[]> {
+async function jobs({ workspace }: Context): Promise<DoctorFinding[]> {
   const { jobsUrl } = workspace.settings();
   const inAzure = process.env['WEBSITE_INSTANCE_ID'] ?? process.env['FUNCTIONS_WORKER_RUNTIME'];
   if (jobsUrl === undefined && inAzure === undefined) return [];
@@ -371,6 +374,6 @@ async function jobs({ workspace }: Context): Promise<Finding[]> {
       ];
     return [good('jobs', `their datastore answers; ${waiting} waiting`)];
   } catch (error) {
-    return [failed('jobs', error)];
+    return [failedFinding('jobs', error)];
   }
 }

@@ -1,7 +1,7 @@
 import { MillraceError, messageOf } from '../../base/errors.ts';
 
 /** One line of `doctor`. */
-export interface Finding {
+export interface DoctorFinding {
   /** What was checked. */
   readonly check: string;
   /** `bad`: something doesn't work, or won't; `doubtful`: a person should look. */
@@ -10,18 +10,18 @@ export interface Finding {
   readonly hint?: string;
 }
 
-export const good = (check: string, what: string): Finding => ({ check, verdict: 'good', what });
-export const doubtful = (check: string, what: string, hint: string): Finding => ({
+export const good = (check: string, what: string): DoctorFinding => ({ check, verdict: 'good', what });
+export const doubtful = (check: string, what: string, hint: string): DoctorFinding => ({
   check,
   verdict: 'doubtful',
   what,
   hint,
 });
-export const bad = (check: string, what: string, hint?: string): Finding => ({
+export const bad = (check: string, what: string, hint?: string): DoctorFinding => ({
   check,
   verdict: 'bad',
   what,
   ...(hint === undefined ? {} : { hint }),
 });
-export const failed = (check: string, error: unknown): Finding =>
+export const failedFinding = (check: string, error: unknown): DoctorFinding =>
   bad(check, messageOf(error).split('\n')[0] ?? '', error instanceof MillraceError ? error.hint : undefined);

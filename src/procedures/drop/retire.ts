@@ -13,8 +13,8 @@ import { removeMarker } from '../../runtime/hosts/staged-host.ts';
 import { operationsError } from '../errors.ts';
 import type { Screen } from '../screen.ts';
 import { type DropOptions, type Dropped, removeVersion } from './drop.ts';
-import { projectionsError } from '../projections/errors.ts';
-import { type InPlace, allPlaces, mayHold } from '../projections/in-places.ts';
+import { projectionError } from '../projections/errors.ts';
+import { type InPlace, allPlaces, projectionMayHold } from '../projections/in-places.ts';
 
 /** After this time no host that still declares the version writes for it. */
 export const RETIRE_MS = VIEWS_REFRESH_MS + WRITE_BOUND_MS + LANDING_BOUND_MS;
@@ -61,7 +61,7 @@ export function retirable(pipeline: Pipeline, name: string, view: View | undefin
   );
   if (version && reader) {
     const id = projectionId({ name, version: version.version });
-    throw projectionsError(
+    throw projectionError(
       'version-read',
       `${projectionId(reader)} reads ${version.container}/${version.type}, which ${id} writes`,
     );
@@ -99,7 +99,7 @@ export async function retire(
   }
   const removed = { documents: 0, state: 0, leases: 0 };
   const places = await allPlaces(options);
-  const sinks = new Set(mayHold(places, version.container));
+  const sinks = new Set(projectionMayHold(places, version.container));
   for (const place of places) {
     const of = { ...place, name, version: version.version, signal, progress };
     const { documents, state } = await removeVersion(of, sinks.has(place) ? version.container : undefined);

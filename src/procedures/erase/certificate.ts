@@ -10,7 +10,7 @@ import { projectionId } from '../../pipeline/specs.ts';
 import { type ErasureRecord, digestOf } from '../../engine/erasures/record.ts';
 import type { Settings } from '../../base/settings.ts';
 import { type EraseParts, inPlace } from './erase-options.ts';
-import type { Places, Searched } from './erase-search.ts';
+import type { SearchedPlaces, Searched } from './erase-search.ts';
 
 export interface Certificate {
   readonly pipeline: string;
@@ -24,13 +24,13 @@ export interface Certificate {
   /** Absent: the erasure has not ended. */
   readonly ended?: string;
   /** By place. A run that was killed may have removed more. */
-  readonly removed: Places;
+  readonly removed: SearchedPlaces;
   /** Blobs that a legal hold or a policy keeps, by the SHA-256 of `["SALT","NAME"]`. Nothing reads them any more. */
   readonly held: readonly string[];
   /** Blobs and stored changes that can't be read, by the same digest: they may have data of the tenant. */
   readonly unreadable: readonly string[];
   /** Documents of others, by place, of which a text has the name of the tenant. They stay. */
-  readonly mentions: Places;
+  readonly mentions: SearchedPlaces;
   /** Projections over several tenants. Their figures and copies may have data of the tenant until they are built again. */
   readonly rebuild: readonly string[];
   readonly stays: readonly Stays[];

@@ -16,13 +16,13 @@ import { namedRows } from './erase-tables.ts';
 import { isForTenant, isNamed, namesIn } from './names.ts';
 
 /** Documents, lines, blobs and jobs by place. */
-export type Places = Readonly<Record<string, number>>;
+export type SearchedPlaces = Readonly<Record<string, number>>;
 
 export interface Searched {
   /** The tenant's own: the erasure isn't done. */
-  readonly left: Places;
+  readonly left: SearchedPlaces;
   /** A text of another's document has the tenant's name as a word. These stay. */
-  readonly mentions: Places;
+  readonly mentions: SearchedPlaces;
   /** Blobs and parts of letters that can't be read. */
   readonly unreadable: readonly string[];
 }

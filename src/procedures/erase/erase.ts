@@ -8,12 +8,12 @@ import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { ErasureRecord, ErasureRecords } from '../../engine/erasures/record.ts';
 import type { Settings } from '../../base/settings.ts';
 import type { SinkDocument } from '../../access/document-access.ts';
-import { type LockDocument, type LockOptions, whileLocked } from '../lock.ts';
+import { type LockDocument, type ProcedureLockOptions, whileLocked } from '../lock.ts';
 import { type Certificate, Certificates, begun, certified } from './certificate.ts';
 import { addArchived, addOwned, removeDerived, removeStored } from './erase-containers.ts';
 import { reactionOf, removeJobs } from './erase-jobs.ts';
 import { type Count, type EraseParts, type ErasePlace, type PlaceParts, all } from './erase-options.ts';
-import { type Places, type Searched, searchEverything } from './erase-search.ts';
+import { type SearchedPlaces, type Searched, searchEverything } from './erase-search.ts';
 import { removeState } from './erase-state.ts';
 import { removeRows } from './erase-tables.ts';
 import { tenantsError } from '../tenants/errors.ts';
@@ -53,7 +53,7 @@ export async function erase(options: EraseOptions): Promise<Certificate> {
   );
 }
 
-interface Lock extends Pick<LockOptions, 'actor' | 'holder' | 'clock' | 'signal'> {
+interface Lock extends Pick<ProcedureLockOptions, 'actor' | 'holder' | 'clock' | 'signal'> {
   readonly state: Container;
   readonly pipeline: string;
 }
@@ -200,7 +200,7 @@ class Erasure {
 }
 
 /** `12 in Orders, 3 in state`. */
-export const said = (places: Places): string =>
+export const said = (places: SearchedPlaces): string =>
   Object.entries(places)
     .map(([place, count]) => `${count.toLocaleString('en-US')} in ${place}`)
     .join(', ');

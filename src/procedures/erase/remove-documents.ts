@@ -1,7 +1,7 @@
 import type { Container, PartitionKey, SqlQuerySpec } from '@azure/cosmos';
 import { failureOf } from '../../cosmos/failure.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { type KeyPath, fullKey, valueAt } from '../../cosmos/paths.ts';
+import { type KeyPath, fullKey, valueAtPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { forEach } from '../../kinds/archive/entries.ts';
 import type { SinkDocument } from '../../access/document-access.ts';
@@ -85,7 +85,7 @@ async function removeOne(
     return answer.kind === 'done';
   }
   // The service's form of a level without a value, which the access has no words for.
-  const key = keyPaths.map((path) => valueAt(document, path) ?? {}) as PartitionKey;
+  const key = keyPaths.map((path) => valueAtPath(document, path) ?? {}) as PartitionKey;
   const accessCondition = { type: 'IfMatch', condition: etag };
   try {
     await withRetry(() => container.item(id, key).delete({ accessCondition }), { reads: true, signal });

@@ -2,7 +2,7 @@ import { sayRange } from '../../cosmos/ranges.ts';
 import type { Lag } from '../../feed/processor/estimator.ts';
 import type { LeaseGroup } from './groups.ts';
 import { lagsOf } from './lags.ts';
-import { type LeaseState, stateOf } from './state.ts';
+import { type LeaseState, leaseStateOf } from './state.ts';
 
 export interface LeaseRow {
   /** The part of the document's id before `..`: processor, account, database and container. */
@@ -54,7 +54,7 @@ export async function leaseRows(
           position: position ?? null,
           age: Math.max(0, Math.round((now - storedAt) / 1000)),
           lag,
-          ...stateOf(lease, group, lag, { ...options, now }),
+          ...leaseStateOf(lease, group, lag, { ...options, now }),
         };
       }),
       ...unexplained.map(({ id, why }): LeaseRow => {

@@ -15,7 +15,7 @@ export interface StateOptions {
 }
 
 /** The state of one lease of a group, and the reason. */
-export function stateOf(
+export function leaseStateOf(
   lease: StoredLease,
   { monitored, leases }: Pick<LeaseGroup, 'monitored' | 'leases'>,
   lag: Lag,

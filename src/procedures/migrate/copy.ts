@@ -3,7 +3,7 @@ import { mapSettled } from '../../base/map-settled.ts';
 import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';
-import { withoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
+import { feedWithoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
 import { movedMarkOf, movedOwn } from '../../kinds/moved.ts';
 import { withoutGuards } from '../../kinds/embed/fields.ts';
 import { Guess } from '../../kinds/create-first.ts';
@@ -22,7 +22,7 @@ export interface Side {
 }
 
 /** Of `_mr.moved` of a migrated document: the container, identity and version that it was copied from. */
-export interface Moved {
+export interface MigratedDocuments {
   readonly rid: string;
   readonly pk: Key;
   readonly id: string;
@@ -40,14 +40,14 @@ export interface CopyRules {
   readonly cold?: true;
 }
 
-export const movedOf = (document: Readonly<Record<string, unknown>>, rid: string): Moved | undefined => {
+export const movedOf = (document: Readonly<Record<string, unknown>>, rid: string): MigratedDocuments | undefined => {
   const own = document['_mr'];
   const moved = isObject(own) ? own['moved'] : undefined;
-  return isObject(moved) && moved['rid'] === rid ? (moved as unknown as Moved) : undefined;
+  return isObject(moved) && moved['rid'] === rid ? (moved as unknown as MigratedDocuments) : undefined;
 };
 
 /** Whether a document is in the source, as far as a possibly stale read can show. */
-export type Exists = (document: Pick<Moved, 'pk' | 'id'>) => Promise<boolean>;
+export type Exists = (document: Pick<MigratedDocuments, 'pk' | 'id'>) => Promise<boolean>;
 
 /** Copies raw changes of one container into another. It never replaces a newer version by an older one. */
 export class Copier {
@@ -107,7 +107,7 @@ export class Copier {
     // It has expired: no reader of the source sees it any more.
     if (ttl === 0) return false;
     const { epoch, cold } = this.#rules;
-    const moved: Moved = { rid: this.#from.rid, pk, id, lsn: version.lsn, etag: version.etag };
+    const moved: MigratedDocuments = { rid: this.#from.rid, pk, id, lsn: version.lsn, etag: version.etag };
     const { ttl: _, _mr: own, ...rest } = withoutSystemFields(doc);
     const left = { ...rest, ...(ttl === undefined ? {} : { ttl }) };
     const body = {
@@ -142,7 +142,7 @@ export class Copier {
   }
 
   /** Whether the target's document may be replaced. A document of a migration in the other direction is always older. */
-  async #mayReplace(found: SinkDocument, moved: Moved): Promise<boolean> {
+  async #mayReplace(found: SinkDocument, moved: MigratedDocuments): Promise<boolean> {
     const before = movedOf(found, this.#from.rid);
     if (!before) return this.#rules.epoch === undefined;
     if (this.#rules.epoch !== undefined && !isAsCopied(found)) return false;

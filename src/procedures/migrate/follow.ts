@@ -1,6 +1,6 @@
 import type { Container } from '@azure/cosmos';
 import { rangeId } from '../../cosmos/ranges.ts';
-import type { StartOption } from '../../feed/processor/processor-options.ts';
+import type { FeedStartOption } from '../../feed/processor/processor-options.ts';
 import {
   type ChangesPage,
   type OpenChanges,
@@ -14,7 +14,7 @@ import type { Nearing } from './nearing.ts';
 import type { Part } from './part.ts';
 
 /** How far a feed is copied. */
-export interface Progress {
+export interface CopyProgress {
   positions: RangePosition[];
 }
 
@@ -33,7 +33,7 @@ export interface Following {
 /** A page with fewer changes counts as caught up while writers write; the rest is copied during the pause. */
 const NEAR = 500;
 
-export const startAt = ({ positions }: Progress): StartOption =>
+export const startAt = ({ positions }: CopyProgress): FeedStartOption =>
   positions.length === 0 ? 'beginning' : { checkpoint: positions };
 
 /**
@@ -43,7 +43,7 @@ export const startAt = ({ positions }: Progress): StartOption =>
  */
 export async function follow(
   { from, part, copy, after, nearing, signal }: Following,
-  progress: Progress,
+  progress: CopyProgress,
   until: 'near' | { readonly endOrThrow: () => void },
 ): Promise<number> {
   let changes = 0;
@@ -79,7 +79,11 @@ export async function follow(
 }
 
 /** Copies to the end of the feed twice: the last write may have become visible in a range after the first time. */
-export async function untilQuiet(following: Following, progress: Progress, endOrThrow: () => void): Promise<number> {
+export async function untilCopied(
+  following: Following,
+  progress: CopyProgress,
+  endOrThrow: () => void,
+): Promise<number> {
   let changes = 0;
   for (let quiet = 0; quiet < 2;) {
     const found = await follow(following, progress, { endOrThrow });

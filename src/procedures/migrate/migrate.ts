@@ -19,7 +19,7 @@ import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
 import { readChanges } from '../../feed/processor/read-changes.ts';
 import { CosmosAccess } from '../../access/cosmos-access.ts';
 import { Copier, type Exists, type Side } from './copy.ts';
-import { type Following, follow, startAt, untilQuiet } from './follow.ts';
+import { type Following, follow, startAt, untilCopied } from './follow.ts';
 import { Nearing } from './nearing.ts';
 import { type MigrationRecord, Migrations } from './migrations.ts';
 import { reconcile, sameCount } from './reconcile.ts';
@@ -205,7 +205,7 @@ async function switchWriters(
   let opened = false;
   try {
     await untilStoppedWriting(work, closing.generation);
-    await untilQuiet(following(work, record, total), record, endOrThrow);
+    await untilCopied(following(work, record, total), record, endOrThrow);
     if (!(await sameCount({ source: from, target: into, signal }))) {
       const found = await reconcile({
         ...work,

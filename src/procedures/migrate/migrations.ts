@@ -92,7 +92,7 @@ export class Migrations {
   async isUnderWay(container: string): Promise<boolean> {
     const record = await this.read(container);
     if (!record) return false;
-    return isUnfinished(record, await gateTarget(this.#state, container));
+    return isUnfinishedMigration(record, await gateTarget(this.#state, container));
   }
 
   /**
@@ -131,7 +131,7 @@ export class Migrations {
  * Whether the writers, who write to `now`, have not been switched yet as the migration wants it. The target may have the
  * name of the source, in another database.
  */
-export function isUnfinished(
+export function isUnfinishedMigration(
   { target, direction }: Pick<MigrationRecord, 'target' | 'direction'>,
   now: WriteTarget,
 ): boolean {

@@ -17,7 +17,10 @@ export interface Part {
 }
 
 /** A query of the documents of a part, or of all. */
-export function queryOf(select: string, part: Part | undefined): [query: string | SqlQuerySpec, options: FeedOptions] {
+export function migrateQueryOf(
+  select: string,
+  part: Part | undefined,
+): [query: string | SqlQuerySpec, options: FeedOptions] {
   if (!part) return [`${select} FROM c`, {}];
   return [{ query: `${select} FROM c WHERE ${part.condition}`, parameters: [...part.parameters] }, { ...part.options }];
 }

@@ -6,7 +6,7 @@ import type { Key } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type Copier, type Exists, type Side, movedOf } from './copy.ts';
-import { type Part, queryOf } from './part.ts';
+import { type Part, migrateQueryOf } from './part.ts';
 
 export interface Reconciled {
   /** Documents removed from the target, because the source document was deleted or now has another key. */
@@ -57,7 +57,7 @@ export async function sameCount({
  */
 export async function reconcile(options: ReconcileOptions): Promise<Reconciled> {
   const { from, into, source, target, access, copier, exists, signal, still, whole, part, ignores } = options;
-  const [all, only] = queryOf('SELECT *', part);
+  const [all, only] = migrateQueryOf('SELECT *', part);
   const wanted = new Set<string>();
   for await (const doc of fetchAll<Record<string, unknown>>(source, all, signal, only))
     if (!ignores?.(doc)) wanted.add(canonical(copier.placeOf(doc)));

@@ -2,10 +2,10 @@
 import pMap from 'p-map';
 import { canonical } from '../../base/json.ts';
 import type { Change, Identity } from '../../feed/reading/change.ts';
-import { withoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
+import { feedWithoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
 import { isByEmbed } from '../../kinds/embed/fields.ts';
 import { follow } from '../migrate/follow.ts';
-import { queryOf } from '../migrate/part.ts';
+import { migrateQueryOf } from '../migrate/part.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { fullKey } from '../../cosmos/paths.ts';
 import type { Shard } from '../../shards/index.ts';
@@ -227,7 +227,7 @@ function markedOf(
   flag: 'gone' | 'ahead',
 ): AsyncIterable<Stored> {
   const marked = { ...of.part, condition: `${of.part.within} AND c._mr.moved.${flag} = true` };
-  const [query, options] = queryOf(select, marked);
+  const [query, options] = migrateQueryOf(select, marked);
   return fetchAll<Stored>(database.container(of.name), query, signal, options);
 }
 

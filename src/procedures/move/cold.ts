@@ -15,7 +15,7 @@ import { positionsNow } from '../positions-now.ts';
 import { plural } from '../table.ts';
 import { shardVerbsError } from '../shards/errors.ts';
 import { MovedDocuments, markOf } from './documents.ts';
-import { type MovedKeys, asDocument, entriesOf } from './entries-of.ts';
+import { type MovedEntryKeys, asDocument, entriesOf } from './entries-of.ts';
 import { type Moving, accessTo, hostsOf, isBefore, progressOf } from './moving.ts';
 import type { MovePlace, MovedContainer } from './side.ts';
 
@@ -23,7 +23,7 @@ import type { MovePlace, MovedContainer } from './side.ts';
 const CHUNK = 5_000;
 const AT_ONCE = { concurrency: 64 };
 
-export const keysOf = ({ map, record }: Moving): MovedKeys => ({ map, span: record.now });
+export const keysOf = ({ map, record }: Moving): MovedEntryKeys => ({ map, span: record.now });
 
 /** Takes the archived documents of the keys along. May be run again. @throws ArchiveDamaged */
 export async function takeCold(moving: Moving): Promise<void> {

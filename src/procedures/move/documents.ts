@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { withoutSystemFields as withoutCosmosFields } from '../../cosmos/system-fields.ts';
 import { fullKey } from '../../cosmos/paths.ts';
 import type { Key } from '../../feed/reading/change.ts';
-import { withoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
+import { feedWithoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
 import { type MovedMark, movedMarkOf, movedOwn } from '../../kinds/moved.ts';
 import type { CosmosAccess } from '../../access/cosmos-access.ts';
 import type { Write } from '../../access/document-access.ts';

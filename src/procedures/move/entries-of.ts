@@ -5,22 +5,22 @@ import type { Key } from '../../feed/reading/change.ts';
 import { ENTRY, type StoredEntry, entryOf } from '../../kinds/archive/entries.ts';
 import { mappedLevel } from '../../runtime/shard-map.ts';
 import { keyJson } from '../../shards/keys/key-type.ts';
-import type { Span } from '../../shards/keys/spans.ts';
+import type { KeySpan } from '../../shards/keys/spans.ts';
 import type { MapFacts } from '../../shards/map/documents.ts';
 import type { SinkDocument } from '../../access/document-access.ts';
 import type { MovePlace, MovedContainer } from './side.ts';
 
 /** Keys of a map that move. */
-export interface MovedKeys {
+export interface MovedEntryKeys {
   readonly map: Pick<MapFacts, 'kind' | 'keyType' | 'schema'>;
-  readonly span: Span;
+  readonly span: KeySpan;
 }
 
 /** The entries by which a shard has documents of the keys in its archive. */
 export async function* entriesOf(
   { state }: Pick<MovePlace, 'state'>,
   of: MovedContainer,
-  { map, span }: MovedKeys,
+  { map, span }: MovedEntryKeys,
   signal: AbortSignal,
 ): AsyncGenerator<StoredEntry> {
   if (!state) return;
@@ -40,8 +40,8 @@ export async function* entriesOf(
  * caller asks each of them.
  */
 export function keyCondition(
-  map: MovedKeys['map'],
-  span: Span,
+  map: MovedEntryKeys['map'],
+  span: KeySpan,
   of: MovedContainer,
   property: string,
 ): { readonly condition: string; readonly parameters: SqlParameter[] } {
@@ -55,7 +55,7 @@ export function keyCondition(
 export async function countCold(
   place: Pick<MovePlace, 'state'>,
   containers: readonly MovedContainer[],
-  keys: MovedKeys,
+  keys: MovedEntryKeys,
   signal: AbortSignal,
 ): Promise<number> {
   const counts = await mapSettled(

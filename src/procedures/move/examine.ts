@@ -5,32 +5,32 @@ import { isSameSpan } from '../../shards/keys/spans.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { shardVerbsError } from '../shards/errors.ts';
 import { assertReaders } from './hosts.ts';
-import { type MoveOptions, type MovePlaces, placesOf } from './options.ts';
+import { type MoveOptions, type MovePlaces, movePlacesOf } from './options.ts';
 import { spanOf } from './spans.ts';
 import { assertFree, assertNoneLeaves, assertTaken } from './prepare.ts';
 import { type MoveDocument, type MoveRecord, isUnfinished, movesOf, ofKeys, underWay } from './record.ts';
 import { type MovedContainer, movedContainers } from './side.ts';
 
-export interface Examined {
+export interface ExaminedMove {
   readonly found: MoveDocument | undefined;
   readonly places: MovePlaces;
   readonly containers: readonly MovedContainer[];
 }
 
 /** Refuses what can't be moved. */
-export async function examine(
+export async function examineMove(
   options: MoveOptions,
   mapping: Mapping,
   target: Shard,
   span = spanOf(options.map, mapping),
-): Promise<Examined> {
+): Promise<ExaminedMove> {
   const { map, maps, signal } = options;
   const moves = (await movesOf(maps, map.name, signal)).filter(isUnfinished);
   const [found, ...others] = ofKeys(moves, span);
   if (found) {
     const isSame = isSameSpan(found, spanOf(map, mapping)) && found.to === target.id && found.step !== 'cancelling';
     if (!isSame || others.length > 0) throw underWay(found);
-    const places = await placesOf(options, found);
+    const places = await movePlacesOf(options, found);
     return { found, places, containers: await movedContainers(map, span, places) };
   }
   await assertFreeOfOthers(options);
@@ -47,7 +47,7 @@ export async function examine(
       hint: 'A move locks its mappings itself. Wait until the owner unlocks it, or unlock it: `millrace shards keys unlock`, with --owner or --force.',
     });
   refuseBeside(moves, mapping, target);
-  const places = await placesOf(options, { from: mapping.shard, to: target.id });
+  const places = await movePlacesOf(options, { from: mapping.shard, to: target.id });
   if (places.from.state && !places.to.state)
     throw shardVerbsError('move-state-missing', `${shownLocation(target.location)} has no state container`);
   const containers = await movedContainers(map, span, places);

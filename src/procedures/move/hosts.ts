@@ -5,7 +5,7 @@ import type { Clock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { readChanges } from '../../feed/processor/read-changes.ts';
 import type { LeaseStore } from '../../feed/leases/lease.ts';
-import { type ReadersOptions, readersOf, renewTenures } from '../../feed/leases/readers.ts';
+import { type ReadersOptions, leaseReadersOf, renewTenures } from '../../feed/leases/readers.ts';
 import { lsnOf, overlaps } from '../../feed/reading/position.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { shardVerbsError } from '../shards/errors.ts';
@@ -34,7 +34,7 @@ export interface HostsOptions {
 }
 
 /** The hosts that read one container of a shard, of all processors. */
-export class Hosts {
+export class MoveHosts {
   readonly #of: ReadersOptions;
   readonly #options: HostsOptions;
 
@@ -91,7 +91,7 @@ export class Hosts {
   }
 
   #stores(): Promise<LeaseStore[]> {
-    return readersOf(this.#of);
+    return leaseReadersOf(this.#of);
   }
 }
 
@@ -115,7 +115,7 @@ const hostsBehind = (own: readonly OwnLeases[], what: string): MillraceError =>
  * @throws UsageError `move-all-versions`; MillraceError `move-version-staged`
  */
 export async function assertReaders(of: ReadersOptions): Promise<void> {
-  const stores = await readersOf(of);
+  const stores = await leaseReadersOf(of);
   const listed = await Promise.all(stores.map((store) => explained(store.list(), of.monitored)));
   const ids = listed.flat().map(({ id }) => id);
   const staged = ownLeases(ids, new URL(of.endpoint).hostname).filter(({ isStaged }) => isStaged);

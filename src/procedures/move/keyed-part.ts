@@ -6,7 +6,7 @@ import { splitPath } from '../../cosmos/paths.ts';
 import { FULL_RANGE, type FeedRange } from '../../cosmos/ranges.ts';
 import { OWN_TYPE } from '../../feed/reading/mapper.ts';
 import { encodeKey, keyJson } from '../../shards/keys/key-type.ts';
-import { type Span, covers } from '../../shards/keys/spans.ts';
+import { type KeySpan, covers } from '../../shards/keys/spans.ts';
 import type { MapFacts } from '../../shards/map/documents.ts';
 import { exclusionOf } from '../../shards/query/exclusion.ts';
 import type { Part } from '../migrate/part.ts';
@@ -17,7 +17,7 @@ import type { Part } from '../migrate/part.ts';
  */
 export function keyedPart(
   map: MapFacts,
-  span: Span,
+  span: KeySpan,
   path: string,
   definition: PartitionKeyDefinition | undefined,
 ): Part {

@@ -3,17 +3,17 @@ import { canonical } from '../../base/json.ts';
 import { systemClock } from '../../base/clock.ts';
 import { withoutSystemFields as withoutCosmosFields } from '../../cosmos/system-fields.ts';
 import type { Identity } from '../../feed/reading/change.ts';
-import { withoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
+import { feedWithoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
 import { movedOwn } from '../../kinds/moved.ts';
-import { overlaps } from '../../shards/keys/spans.ts';
+import { spansOverlap } from '../../shards/keys/spans.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
-import { keysOf } from '../../shards/map/values.ts';
+import { mapKeysOf } from '../../shards/map/values.ts';
 import { operationsError } from '../errors.ts';
 import { shardVerbsError } from '../shards/errors.ts';
 import { MovedDocuments, markOf } from './documents.ts';
 import { carryLettersOf, dropLetters } from './letters.ts';
 import { movingOf } from './move.ts';
-import { type MoveOptions, placesOf } from './options.ts';
+import { type MoveOptions, movePlacesOf } from './options.ts';
 import { spanOf } from './spans.ts';
 import { type Moving, accessTo, acknowledged, progressOf } from './moving.ts';
 import { type MoveDocument, MoveRecord, isUnfinished, movesOf, underWay } from './record.ts';
@@ -72,7 +72,7 @@ export async function settleLate(
   const ended = new Set(settled.map(canonical));
   await dropLetters(moving, from, (one) => ended.has(canonical(one)));
   const left = record.now.parked.filter((one) => !ended.has(canonical(one)));
-  if (left.length === 0) await map.clearStrays(from.shard, keysOf(map, record.now));
+  if (left.length === 0) await map.clearStrays(from.shard, mapKeysOf(map, record.now));
   await record.save({ parked: left });
   return settled;
 }
@@ -87,9 +87,9 @@ async function openEnded(
   const moves = await movesOf(maps, map.name, signal);
   const found = moves.find((one) => one.id === id);
   if (!found) throw shardVerbsError('move-unknown', `There is no move ${id} of ${map.name}`);
-  const busy = moves.find((one) => isUnfinished(one) && overlaps(one, found));
+  const busy = moves.find((one) => isUnfinished(one) && spansOverlap(one, found));
   if (busy) throw underWay(busy);
-  const places = await placesOf(options, found);
+  const places = await movePlacesOf(options, found);
   await assertStillThere(options, found);
   const containers = await movedContainers(map, found, places);
   return movingOf(options, await open(found), places, containers);
@@ -98,7 +98,7 @@ async function openEnded(
 /** The keys are where the move has brought them. */
 async function assertStillThere({ map }: MoveOptions, found: MoveDocument): Promise<void> {
   const away = (await map.inspect()).mappings.find(
-    (one) => overlaps(spanOf(map, one), found) && one.shard !== found.to,
+    (one) => spansOverlap(spanOf(map, one), found) && one.shard !== found.to,
   );
   if (!away) return;
   const shard = (await map.shards()).find(({ id }) => id === away.shard);

@@ -32,12 +32,12 @@ export async function leftBy(
   return saying(
     error,
     `The move ${id} stands: ${keys} is locked on ${shownLocation(from.shard.location)}${left}.`,
-    endingOf(map.name, id),
+    leftEndingOf(map.name, id),
   );
 }
 
 /** The command that ends a move, as a hint. */
-export const endingOf = (map: string, id: string): string =>
+export const leftEndingOf = (map: string, id: string): string =>
   `To end the move: \`millrace shards moves ${map} --cancel ${id}\`.`;
 
 /** The same error, with more in its message, and in its hint. */

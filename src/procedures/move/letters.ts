@@ -9,12 +9,12 @@ import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { KeptChanges } from '../../engine/dead-letters/kept-changes.ts';
 import type { LetterDocument } from '../../engine/dead-letters/letter-document.ts';
 import type { Identity } from '../../feed/reading/change.ts';
-import { withoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
+import { feedWithoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
 import { isRestored } from '../../kinds/archive/restored.ts';
 import { isBackfilled } from '../../kinds/backfilled.ts';
 import { keysOf } from './cold.ts';
 import { MovedDocuments, markOf } from './documents.ts';
-import { type MovedKeys, asDocument, keyCondition } from './entries-of.ts';
+import { type MovedEntryKeys, asDocument, keyCondition } from './entries-of.ts';
 import { type Moving, accessTo } from './moving.ts';
 import type { MovePlace, MovedContainer } from './side.ts';
 
@@ -28,7 +28,7 @@ const identityOf = ({ container, key, document: id }: Found): Identity => ({ con
 async function* lettersOf(
   { state }: Pick<MovePlace, 'state'>,
   of: MovedContainer,
-  { map, span }: MovedKeys,
+  { map, span }: MovedEntryKeys,
   signal: AbortSignal,
 ): AsyncGenerator<Found> {
   if (!state) return;
@@ -42,10 +42,10 @@ async function* lettersOf(
 }
 
 /** How many dead letters a shard has of documents of the keys. */
-export async function countLetters(
+export async function countMovedLetters(
   place: Pick<MovePlace, 'state'>,
   containers: readonly MovedContainer[],
-  keys: MovedKeys,
+  keys: MovedEntryKeys,
   signal: AbortSignal,
 ): Promise<number> {
   let count = 0;

@@ -3,19 +3,19 @@ import { systemClock } from '../../base/clock.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import { letEpochGo } from '../../feed/reading/epochs.ts';
-import type { Span } from '../../shards/keys/spans.ts';
+import type { KeySpan } from '../../shards/keys/spans.ts';
 import type { Mapping, Shard } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { positionsNow } from '../positions-now.ts';
 import { shardVerbsError } from '../shards/errors.ts';
 import { clearSource, clearTarget, followLate } from './clear.ts';
 import { takeCold } from './cold.ts';
-import { compare } from './switch/compare.ts';
+import { compareSides } from './switch/compare.ts';
 import { countCold } from './entries-of.ts';
-import { type Paused, changeOver } from './switch/switch.ts';
-import { assertAlone, assertFreeOfOthers, examine } from './examine.ts';
+import { type SwitchPaused, changeOver } from './switch/switch.ts';
+import { assertAlone, assertFreeOfOthers, examineMove } from './examine.ts';
 import { leftBy } from './left.ts';
-import { type MoveOptions, type MovePlaces, placesOf } from './options.ts';
+import { type MoveOptions, type MovePlaces, movePlacesOf } from './options.ts';
 import { mappingOfMove, spanOf } from './spans.ts';
 import {
   type MoveTimes,
@@ -29,12 +29,12 @@ import {
   progressOf,
   saveProgress,
 } from './moving.ts';
-import { carryLetters, countLetters } from './letters.ts';
+import { carryLetters, countMovedLetters } from './letters.ts';
 import { prepare } from './prepare.ts';
 import { type ContainerProgress, MoveRecord, heldBy, movesOf, ofKeys, ownerOf, underWay } from './record.ts';
 import { type MovedContainer, movedContainers } from './side.ts';
 
-export interface Moved extends Partial<Paused> {
+export interface Moved extends Partial<SwitchPaused> {
   readonly id: string;
   readonly keys: string;
   readonly from: string;
@@ -73,7 +73,7 @@ export interface MovePlan {
  */
 export async function moveMapping(options: MoveOptions, mapping: Mapping, target: Shard): Promise<Moved> {
   const { maps, clock = systemClock, takeOver: force = false } = options;
-  const { found, places, containers } = await examine(options, mapping, target);
+  const { found, places, containers } = await examineMove(options, mapping, target);
   const record = found
     ? await MoveRecord.resume(maps, found, { clock, force })
     : await MoveRecord.begin(maps, await factsOf(options, mapping, places, containers), clock);
@@ -94,9 +94,14 @@ export async function moveMapping(options: MoveOptions, mapping: Mapping, target
 }
 
 /** What `moveMapping` would do, with these keys of the mapping `only`. Changes nothing. @throws as `moveMapping` */
-export async function planMove(options: MoveOptions, mapping: Mapping, target: Shard, only?: Span): Promise<MovePlan> {
+export async function planMove(
+  options: MoveOptions,
+  mapping: Mapping,
+  target: Shard,
+  only?: KeySpan,
+): Promise<MovePlan> {
   const { map, signal } = options;
-  const { found, places, containers } = await examine(options, mapping, target, only);
+  const { found, places, containers } = await examineMove(options, mapping, target, only);
   const keys = { map, span: only ?? spanOf(map, mapping) };
   const counts = containers.map(async (of) => [of.name, await countOf(of.source, of, signal)] as const);
   return {
@@ -105,7 +110,7 @@ export async function planMove(options: MoveOptions, mapping: Mapping, target: S
     to: shownLocation(places.to.shard.location),
     documents: Object.fromEntries(await Promise.all(counts)),
     archived: await countCold(places.from, containers, keys, signal),
-    letters: await countLetters(places.from, containers, keys, signal),
+    letters: await countMovedLetters(places.from, containers, keys, signal),
     embedded: (await Promise.all(containers.map((of) => countEmbedded(of.source, of, signal)))).reduce(
       (sum, count) => sum + count,
       0,
@@ -123,7 +128,7 @@ export async function cancelMove(options: MoveOptions, id: string): Promise<Move
   const { map, maps, signal, clock = systemClock, takeOver: force = false } = options;
   const found = (await movesOf(maps, map.name, signal)).find((one) => one.id === id);
   if (!found) throw shardVerbsError('move-unknown', `There is no move ${id} of ${map.name}`);
-  const places = await placesOf(options, found);
+  const places = await movePlacesOf(options, found);
   const containers = await movedContainers(map, found, places);
   await map.settle();
   const mapping = await mappingOfMove(map, found);
@@ -163,9 +168,9 @@ async function cancel(moving: Moving, graceMs: number): Promise<void> {
 }
 
 /** From the stored step on. Resolves with the pause, if this run has changed over. */
-async function work(moving: Moving, flipped: () => void = () => undefined): Promise<Paused | undefined> {
+async function work(moving: Moving, flipped: () => void = () => undefined): Promise<SwitchPaused | undefined> {
   const { map, record, clock, say, to, from } = moving;
-  let paused: Paused | undefined;
+  let paused: SwitchPaused | undefined;
   if (record.now.step === 'cancelling') throw underWay(record.now);
   if (record.now.step === 'copying') {
     // A map operation of a process that died may be pending, and is finished or undone first.
@@ -197,12 +202,12 @@ async function work(moving: Moving, flipped: () => void = () => undefined): Prom
   return paused;
 }
 
-async function copyAndChangeOver(moving: Moving): Promise<Paused> {
+async function copyAndChangeOver(moving: Moving): Promise<SwitchPaused> {
   const { containers, to, say } = moving;
   await say('copying');
   for (const of of containers) await copyOn(moving, of, 'near');
   // Finds most deletions while writes go on, so that few are left for the pause.
-  for (const of of containers) await compare(moving, of, { still: false });
+  for (const of of containers) await compareSides(moving, of, { still: false });
   for (const of of containers) await copyOn(moving, of, 'near');
   await say('waiting for the hosts of the target');
   await acknowledged(moving, to);
@@ -279,7 +284,7 @@ export function movingOf(
   };
 }
 
-const resultOf = ({ record, from, to, total, meter }: Moving, paused?: Paused): Moved => ({
+const resultOf = ({ record, from, to, total, meter }: Moving, paused?: SwitchPaused): Moved => ({
   id: record.now.id,
   keys: record.now.keys,
   from: shownLocation(from.shard.location),

@@ -14,11 +14,11 @@ import type { Mapping, ShardMap } from '../../shards/index.ts';
 import { CosmosAccess } from '../../access/cosmos-access.ts';
 import { isGuarded } from '../../kinds/embed/fields.ts';
 import { Copier } from '../migrate/copy.ts';
-import { type Following, follow, untilQuiet } from '../migrate/follow.ts';
-import { queryOf } from '../migrate/part.ts';
+import { type Following, follow, untilCopied } from '../migrate/follow.ts';
+import { migrateQueryOf } from '../migrate/part.ts';
 import { shardVerbsError } from '../shards/errors.ts';
 import { MovedDocuments, markOf } from './documents.ts';
-import { Hosts } from './hosts.ts';
+import { MoveHosts } from './hosts.ts';
 import type { ContainerProgress, MoveRecord } from './record.ts';
 import { ownerOf } from './record.ts';
 import type { MovePlace, MovedContainer } from './side.ts';
@@ -75,7 +75,7 @@ export async function mappingNow({ map, record }: Moving): Promise<Mapping> {
   throw shardVerbsError('move-unknown', `No mapping of ${map.name} is exactly ${record.now.keys} any more`);
 }
 
-export function hostsOf(moving: Moving, place: MovePlace, monitored: Container): Hosts | undefined {
+export function hostsOf(moving: Moving, place: MovePlace, monitored: Container): MoveHosts | undefined {
   const { leases, clock, signal, patienceMs, say } = moving;
   if (!leases || !place.state) return undefined;
   const { endpoint } = place;
@@ -83,7 +83,7 @@ export function hostsOf(moving: Moving, place: MovePlace, monitored: Container):
     await moving.record.save();
     await say(`waiting for hosts: ${text}`);
   };
-  return new Hosts(
+  return new MoveHosts(
     { monitored, endpoint, leases, host: ownerOf(moving.record.now) },
     { clock, signal, patienceMs, state: place.state, waiting },
   );
@@ -153,7 +153,7 @@ export async function copyOn(
     signal,
   };
   if (until === 'near' || until.once) return follow(following, progress, until);
-  return untilQuiet(following, progress, until.endOrThrow);
+  return untilCopied(following, progress, until.endOrThrow);
 }
 
 /**
@@ -183,7 +183,7 @@ export const isLeaving = (what: string): Error =>
 
 /** Source documents of the keys in a container, by what `select` asks of them. */
 export const documentsOf = <T>(container: Container, select: string, { part }: MovedContainer, signal: AbortSignal) => {
-  const [query, options] = queryOf(select, part);
+  const [query, options] = migrateQueryOf(select, part);
   return fetchAll<T>(container, query, signal, options);
 };
 

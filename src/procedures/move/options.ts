@@ -50,7 +50,7 @@ export interface MovePlaces {
   readonly to: MovePlace;
 }
 
-export async function placesOf(
+export async function movePlacesOf(
   { map, connect, endpointOf, stateContainer }: MoveOptions,
   { from, to }: Pick<MoveDocument, 'from' | 'to'>,
 ): Promise<MovePlaces> {

@@ -7,9 +7,9 @@ import { ENTRY } from '../../kinds/archive/entries.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import type { Mapping } from '../../shards/index.ts';
 import { plural } from '../table.ts';
-import { queryOf } from '../migrate/part.ts';
+import { migrateQueryOf } from '../migrate/part.ts';
 import { keysOf } from './cold.ts';
-import { type MovedKeys, countCold } from './entries-of.ts';
+import { type MovedEntryKeys, countCold } from './entries-of.ts';
 import {
   type Moving,
   acknowledged,
@@ -28,7 +28,7 @@ import type { MovePlace, MovedContainer } from './side.ts';
 export async function assertFree(
   containers: readonly MovedContainer[],
   to: MovePlace,
-  keys: MovedKeys,
+  keys: MovedEntryKeys,
   signal: AbortSignal,
 ): Promise<void> {
   for (const of of containers) {
@@ -45,7 +45,7 @@ export async function assertFree(
 export async function assertTaken(
   containers: readonly MovedContainer[],
   from: MovePlace,
-  keys: MovedKeys,
+  keys: MovedEntryKeys,
   { store, signal }: { readonly store?: Moving['store'] | undefined; readonly signal: AbortSignal },
 ): Promise<void> {
   const count = await countCold(from, containers, keys, signal);
@@ -69,7 +69,7 @@ export async function assertNoneLeaves(
 ): Promise<void> {
   for (const of of containers) {
     const leaving = { ...of.part, condition: `${of.part.condition} AND IS_DEFINED(c._mr.archived)` };
-    const [query, options] = queryOf('SELECT TOP 1 c.id', leaving);
+    const [query, options] = migrateQueryOf('SELECT TOP 1 c.id', leaving);
     for await (const { id } of fetchAll<{ id: string }>(database.container(of.name), query, signal, options))
       throw isLeaving(`${of.name}/${id}`);
   }

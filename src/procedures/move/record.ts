@@ -6,7 +6,7 @@ import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
-import { type Span, overlaps } from '../../shards/keys/spans.ts';
+import { type KeySpan, spansOverlap } from '../../shards/keys/spans.ts';
 import { shardVerbsError } from '../shards/errors.ts';
 
 /**
@@ -30,7 +30,7 @@ export interface ContainerProgress {
 }
 
 /** A move of keys from one shard to another; a document beside the maps. */
-export interface MoveDocument extends Span {
+export interface MoveDocument extends KeySpan {
   readonly id: string;
   readonly pk: string;
   readonly type: 'millrace.move';
@@ -211,5 +211,5 @@ export class MoveRecord {
 export const underWay = ({ id, keys, step }: MoveDocument): Error =>
   shardVerbsError('move-under-way', `The move ${id} of ${keys} is under way: ${step}`);
 
-export const ofKeys = (moves: readonly MoveDocument[], span: Span): MoveDocument[] =>
-  moves.filter((one) => overlaps(one, span));
+export const ofKeys = (moves: readonly MoveDocument[], span: KeySpan): MoveDocument[] =>
+  moves.filter((one) => spansOverlap(one, span));

@@ -12,7 +12,7 @@ import { type OpenChanges, openChanges } from '../../feed/processor/read-changes
 import type { Key } from '../../feed/reading/change.ts';
 import type { Shard, ShardMap } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
-import type { Span } from '../../shards/keys/spans.ts';
+import type { KeySpan } from '../../shards/keys/spans.ts';
 import type { Side } from '../migrate/copy.ts';
 import type { Part } from '../migrate/part.ts';
 import { shardVerbsError } from '../shards/errors.ts';
@@ -44,7 +44,7 @@ export interface MovedContainer {
 /** @throws UsageError `container-missing`, `move-keys-differ` */
 export async function movedContainers(
   map: ShardMap,
-  span: Span,
+  span: KeySpan,
   { from, to }: { readonly from: MovePlace; readonly to: MovePlace },
 ): Promise<MovedContainer[]> {
   const moved = Object.entries(map.schema.sharded).map(async ([name, path]) => {

@@ -1,9 +1,9 @@
 // The keys of mappings and of moves, as codes.
 import { encodeKey } from '../../shards/keys/key-type.ts';
-import { type Span, isSameSpan } from '../../shards/keys/spans.ts';
+import { type KeySpan, isSameSpan } from '../../shards/keys/spans.ts';
 import type { InspectedMapping, Mapping, ShardMap } from '../../shards/index.ts';
 
-export function spanOf({ keyType }: ShardMap, { key, low, high }: Pick<Mapping, 'key' | 'low' | 'high'>): Span {
+export function spanOf({ keyType }: ShardMap, { key, low, high }: Pick<Mapping, 'key' | 'low' | 'high'>): KeySpan {
   if (key !== undefined) return { low: encodeKey(keyType, key), high: encodeKey(keyType, key) };
   return {
     low: low === undefined ? '' : encodeKey(keyType, low),
@@ -12,5 +12,5 @@ export function spanOf({ keyType }: ShardMap, { key, low, high }: Pick<Mapping, 
 }
 
 /** The mapping of exactly the keys of a move. */
-export const mappingOfMove = async (map: ShardMap, move: Span): Promise<InspectedMapping | undefined> =>
+export const mappingOfMove = async (map: ShardMap, move: KeySpan): Promise<InspectedMapping | undefined> =>
   (await map.inspect()).mappings.find((one) => isSameSpan(spanOf(map, one), move));

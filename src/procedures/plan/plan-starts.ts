@@ -2,7 +2,7 @@
 import { type Pipeline, type StartSpec, projectionId } from '../../pipeline/specs.ts';
 import { sourcesOf } from '../../pipeline/pipeline.ts';
 import { startOf } from '../../pipeline/start.ts';
-import { type Start, readStarts } from '../../engine/views/starts.ts';
+import { type RecordedStart, readStarts } from '../../engine/views/starts.ts';
 import { Views } from '../../engine/views/views.ts';
 import { countDocuments } from '../projections/estimate.ts';
 import type { Services } from '../../runtime/workspace.ts';
@@ -30,7 +30,7 @@ export async function plannedStarts(pipeline: Pipeline, services: Services): Pro
   return Promise.all(
     [...pipeline.effects, ...pipeline.publishes].map(async (spec): Promise<PlannedStart> => {
       const id = projectionId(spec);
-      const known: Start | undefined = recorded?.[id];
+      const known: RecordedStart | undefined = recorded?.[id];
       const start = known?.start ?? startOf(spec);
       const until = start === 'beginning' ? 0 : start === 'now' ? (known?.at ?? Infinity) : start;
       let [documents, below] = [0, 0];

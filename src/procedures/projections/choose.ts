@@ -101,7 +101,7 @@ export function chooseReaction(pipeline: Pipeline, given: string): ReactSpec {
 }
 
 /** Where a projection writes, for messages. */
-export function targetOf(spec: ReplayedSpec): string {
+export function projectionTargetOf(spec: ReplayedSpec): string {
   if (spec.kind === 'publish') return `event hub ${spec.to}`;
   if (spec.kind === 'send') return `the sink of ${spec.name}`;
   if (spec.kind === 'table') return `the tables of ${spec.name}`;

@@ -1,6 +1,6 @@
 import { type ErrorCatalogue, errorsOf } from '../../base/error-catalogue.ts';
 
-export const PROJECTIONS_ERRORS = {
+export const PROJECTION_ERRORS = {
   'version-read': {
     meaning: 'A projection that should be removed writes documents that another projection reads.',
     hint: 'Remove the other projection too, or give it another source. Then run the command again.',
@@ -8,4 +8,4 @@ export const PROJECTIONS_ERRORS = {
   },
 } as const satisfies ErrorCatalogue;
 
-export const projectionsError = errorsOf(PROJECTIONS_ERRORS);
+export const projectionError = errorsOf(PROJECTION_ERRORS);

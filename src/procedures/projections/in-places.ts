@@ -40,7 +40,7 @@ export const holding = (places: readonly InPlace[], container: string): InPlace[
   );
 
 /** As `holding`. Where no model has the container any more, each place may have it still. */
-export function mayHold(places: readonly InPlace[], container: string): readonly InPlace[] {
+export function projectionMayHold(places: readonly InPlace[], container: string): readonly InPlace[] {
   const known = places.some(({ loaded: { model } }) => model.containers.some(({ name }) => name === container));
   return known ? holding(places, container) : places;
 }

@@ -4,7 +4,7 @@ import { backlogOf } from '../../engine/deferred/registered.ts';
 import { lsnOf, overlaps } from '../../feed/reading/position.ts';
 import { type Parts, openFeed } from '../../runtime/open-feed.ts';
 import type { Screen } from '../screen.ts';
-import { readersOf } from './over-shards.ts';
+import { projectionReadersOf } from './over-shards.ts';
 import type { SetAsideBy } from '../verify/unjudged.ts';
 
 export interface PassedOptions extends Parts {
@@ -33,7 +33,7 @@ export async function untilPassed(options: PassedOptions): Promise<Passed> {
   let live = false;
   let passed = true;
   const read = await Promise.all(
-    containers.map(async (name) => (await readersOf(loaded, services, name)).map((at) => ({ name, at }))),
+    containers.map(async (name) => (await projectionReadersOf(loaded, services, name)).map((at) => ({ name, at }))),
   );
   for (const { name, at } of read.flat()) {
     const { source, leases } = await openFeed({ ...options, ...at }, name, { host: 'verify' });

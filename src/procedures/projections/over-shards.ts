@@ -52,7 +52,7 @@ export async function letterStates(
 }
 
 /** The places whose hosts read a container for the comparison of this place, each with its part. */
-export async function readersOf(
+export async function projectionReadersOf(
   { pipeline, model }: Loaded,
   services: Services,
   container: string,

@@ -11,7 +11,7 @@ import { sourcesOf } from '../../pipeline/pipeline.ts';
 import { isKept } from '../../engine/views/kept.ts';
 import { NO_VIEW, type ViewsByName } from '../../engine/views/views.ts';
 
-export interface ProjectionRow {
+export interface ListedProjection {
   readonly id: string;
   readonly kind: (ProjectionSpec | EmbedSpec | EffectSpec)['kind'] | 'publish' | 'ingest';
   readonly from: string;
@@ -34,14 +34,14 @@ export interface ProjectionRow {
     | 'unknown';
 }
 
-export const rowOf = (spec: ProjectionSpec, views: ViewsByName | undefined): ProjectionRow => ({
+export const projectionRowOf = (spec: ProjectionSpec, views: ViewsByName | undefined): ListedProjection => ({
   id: projectionId(spec),
   kind: spec.kind,
   from: `${spec.from.container}/${spec.from.type}`,
   into: `${spec.into.container}/${spec.into.type}`,
   with: withOf(spec),
   onDelete: spec.onDelete,
-  state: stateOf(spec, views),
+  state: projectionStateOf(spec, views),
 });
 
 const named = ({ container, type }: SourceRef): string => `${container}/${type}`;
@@ -58,7 +58,7 @@ function withOf(spec: ProjectionSpec): string[] {
 export const otherRows = (
   { embeds, effects }: Pick<Pipeline, 'embeds' | 'effects'>,
   views?: ViewsByName,
-): ProjectionRow[] =>
+): ListedProjection[] =>
   [...embeds, ...effects].map((spec) => {
     const [from, ...more] = sourcesOf(spec).map(named);
     return {
@@ -72,10 +72,10 @@ export const otherRows = (
     };
   });
 
-export function stateOf(
+export function projectionStateOf(
   { name, version }: Pick<ProjectionSpec, 'name' | 'version'>,
   views: ViewsByName | undefined,
-): ProjectionRow['state'] {
+): ListedProjection['state'] {
   if (!views) return 'unknown';
   const { current, staged, previous } = views[name] ?? NO_VIEW;
   if (current?.version === version) return 'current';
@@ -92,7 +92,7 @@ export const stateWithoutVersions = (views: ViewsByName | undefined): 'current' 
 export const streamRows = (
   { publishes, ingests }: Pick<Pipeline, 'publishes' | 'ingests'>,
   views?: ViewsByName,
-): ProjectionRow[] => [
+): ListedProjection[] => [
   ...publishes.map((spec) => ({
     id: projectionId(spec),
     kind: spec.kind,

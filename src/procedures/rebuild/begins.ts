@@ -1,9 +1,9 @@
-import type { Start } from '../../engine/views/starts.ts';
+import type { RecordedStart } from '../../engine/views/starts.ts';
 import { openStarts } from '../../runtime/open-engine.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
 /** Where a projection begins, for tables and sentences: `now` is the time that it was. */
-export const sayBegin = ({ start, at }: Start): string => (start === 'now' ? at : start);
+export const sayBegin = ({ start, at }: RecordedStart): string => (start === 'now' ? at : start);
 
 /** The same of a projection that begins later than the beginning; records its start if no host has. */
 export async function beginOf(

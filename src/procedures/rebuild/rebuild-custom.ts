@@ -6,7 +6,7 @@ import { type Staged, Views } from '../../engine/views/views.ts';
 import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
 import { operationsError } from '../errors.ts';
 import { beginOf } from './begins.ts';
-import { type ResetSpec, targetOf } from '../projections/choose.ts';
+import { type ResetSpec, projectionTargetOf } from '../projections/choose.ts';
 import { fill } from './fill.ts';
 import type { Rebuilt, RebuildOptions } from './rebuild.ts';
 
@@ -49,7 +49,7 @@ export async function rebuildCustom(
   await host.stop();
   await views.change(spec.name, (view) => (view.staged?.since === since ? { ...view, staged: null } : undefined));
   await host.removeLeases();
-  const done = { projection: projectionId(spec), container: targetOf(spec), resumed, ...host.progress() };
+  const done = { projection: projectionId(spec), container: projectionTargetOf(spec), resumed, ...host.progress() };
   return { ...done, inPlace: true, ...(begins !== undefined && { begins }) };
 }
 

@@ -3,7 +3,7 @@ import { Meter } from '../../cosmos/budget/charge-meter.ts';
 import { type OutsideSpec, projectionId } from '../../pipeline/specs.ts';
 import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
-import { redrive } from '../../engine/redrive-letter.ts';
+import { redriveLetter } from '../../engine/redrive-letter.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { type Staged, type View, Views } from '../../engine/views/views.ts';
@@ -240,7 +240,7 @@ async function redriveIn(options: Own): Promise<void> {
   if (letters.length === 0) return;
   const { engine, cold } = openEngine(options, spec);
   const fence = () => untilStopped(signal);
-  await redrive(letters, {
+  await redriveLetter(letters, {
     engine,
     deadLetters: new DeadLetters(services.place.state, letterBodies(services)),
     sources: sourceContainers(loaded.pipeline, loaded.model),

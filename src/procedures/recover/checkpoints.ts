@@ -1,7 +1,7 @@
 import type { Services } from '../../runtime/workspace.ts';
 import { listCheckpoints } from '../checkpoints/store.ts';
 import type { LeaseInventory } from '../leases/groups.ts';
-import type { Finding } from './finding.ts';
+import type { RecoveryFinding } from './finding.ts';
 
 /**
  * Saved positions mean nothing in another container, and may stand for other changes in one that lost changes. The raised
@@ -11,8 +11,8 @@ export async function findCheckpoints(
   { sources }: LeaseInventory,
   services: Services,
   signal: AbortSignal,
-): Promise<Finding[]> {
-  const found: Finding[] = [];
+): Promise<RecoveryFinding[]> {
+  const found: RecoveryFinding[] = [];
   for (const { id, sets } of await listCheckpoints(services, signal))
     for (const { container, rid, epoch } of sets) {
       const monitored = sources.get(container)?.monitored;

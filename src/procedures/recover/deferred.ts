@@ -4,7 +4,7 @@ import { removeBacklog, storedBacklogs } from '../../engine/deferred/stored.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import type { LeaseInventory } from '../leases/groups.ts';
 import { plural } from '../table.ts';
-import type { Finding } from './finding.ts';
+import type { RecoveryFinding } from './finding.ts';
 
 /**
  * Changes that hosts had set aside. Leases have passed them, and a state of another time may have lost some or have others
@@ -15,8 +15,8 @@ export async function findBacklogs(
   { place: { state } }: Pick<Services, 'place'>,
   { sources }: Pick<LeaseInventory, 'sources'>,
   signal: AbortSignal,
-): Promise<{ findings: Finding[]; oldest: number | undefined }> {
-  const findings: Finding[] = [];
+): Promise<{ findings: RecoveryFinding[]; oldest: number | undefined }> {
+  const findings: RecoveryFinding[] = [];
   let oldest: number | undefined;
   for (const { source, queues } of await storedBacklogs(state, pipeline.name, signal)) {
     if (queues === 0) continue;

@@ -13,23 +13,23 @@ import { planStorage } from '../archive/open.ts';
 import { type LeaseInventory, openLeases } from '../leases/groups.ts';
 import { rangeOf } from '../rewind/targets.ts';
 import { planModel } from '../apply/apply.ts';
-import type { Step } from '../apply/step.ts';
+import type { ApplyStep } from '../apply/step.ts';
 import type { Context } from '../context.ts';
 import { plural } from '../table.ts';
 import { processorName } from '../../runtime/hosts/processor-name.ts';
 import { findBacklogs } from './deferred.ts';
 import { findCheckpoints } from './checkpoints.ts';
 import { countUnentered } from './entries.ts';
-import type { Finding } from './finding.ts';
+import type { RecoveryFinding } from './finding.ts';
 import { findGates } from './gates.ts';
 import { findJobs } from './jobs.ts';
 import { findStaged, findWorkLeases } from './staged.ts';
 import { storedArchives } from './stored-archives.ts';
 
 export interface Examined {
-  readonly findings: readonly Finding[];
+  readonly findings: readonly RecoveryFinding[];
   /** The containers to create. The other parts can't be examined before they exist. */
-  readonly missing: readonly Step[];
+  readonly missing: readonly ApplyStep[];
   /** Absent while containers are missing. */
   readonly inventory?: LeaseInventory;
   /** Whether views of the pipeline are stored. */
@@ -75,7 +75,11 @@ export async function examine(context: Context): Promise<Examined> {
   return { ...views, ...archives, findings, missing, inventory, setAside: backlogs.oldest };
 }
 
-export const toCreate = (say: string): Finding => ({ about: 'containers', what: `to do: ${say}`, remedy: 'recover' });
+export const toCreate = (say: string): RecoveryFinding => ({
+  about: 'containers',
+  what: `to do: ${say}`,
+  remedy: 'recover',
+});
 
 /** The rid and the epoch that Millrace recorded of a container, and the positions of its leases. */
 async function ofSources(
@@ -83,8 +87,8 @@ async function ofSources(
   { pipeline }: LoadedPipeline,
   { place: { state } }: Services,
   signal: AbortSignal,
-): Promise<Finding[]> {
-  const findings: Finding[] = [];
+): Promise<RecoveryFinding[]> {
+  const findings: RecoveryFinding[] = [];
   for (const [about, { prefix, monitored }] of sources) {
     const stored = await readItem<{ rid: string; epoch: number }>(state.item(about, 'epochs'));
     const leases = groups.find((group) => group.prefix === prefix)?.leases ?? [];
@@ -120,8 +124,8 @@ async function ofSinks(
   { place: { database, state } }: Services,
   { sources }: LeaseInventory,
   signal: AbortSignal,
-): Promise<Finding[]> {
-  const findings: Finding[] = [];
+): Promise<RecoveryFinding[]> {
+  const findings: RecoveryFinding[] = [];
   const sinks = projections.map(({ into }) => into.container);
   for (const container of new Set(part ? sinks.filter((name) => part.inShards.has(name)) : sinks)) {
     let epoch = 0;
@@ -146,7 +150,7 @@ async function ofViews(
   { pipeline }: LoadedPipeline,
   services: Services,
   signal: AbortSignal,
-): Promise<Pick<Examined, 'hasViews' | 'versions' | 'asked'> & { findings: Finding[] }> {
+): Promise<Pick<Examined, 'hasViews' | 'versions' | 'asked'> & { findings: RecoveryFinding[] }> {
   const views = await new Views(services.global.state, pipeline.name).read();
   const databaseOf = projectionDatabase(pipeline, services);
   const findings = findStaged(views ?? {});
@@ -205,8 +209,8 @@ async function ofArchives(
   loaded: LoadedPipeline,
   services: Services,
   context: Context,
-): Promise<Pick<Examined, 'unentered' | 'damaged'> & { findings: Finding[] }> {
-  const findings: Finding[] = [];
+): Promise<Pick<Examined, 'unentered' | 'damaged'> & { findings: RecoveryFinding[] }> {
+  const findings: RecoveryFinding[] = [];
   const damaged: string[] = [];
   let unentered = 0;
   const { signal, screen } = context;
@@ -237,7 +241,7 @@ async function ofArchives(
   return { findings, damaged, unentered };
 }
 
-async function ofLetters({ place: { state } }: Services): Promise<Finding[]> {
+async function ofLetters({ place: { state } }: Services): Promise<RecoveryFinding[]> {
   const { length } = await new DeadLetters(state).list();
   if (length === 0) return [];
   return [

@@ -2,7 +2,7 @@
 export type Remedy = 'recover' | 'you' | 'unknown';
 
 /** Something that does not fit together, with the observation that shows it. */
-export interface Finding {
+export interface RecoveryFinding {
   readonly about: string;
   readonly what: string;
   readonly remedy: Remedy;

@@ -3,9 +3,9 @@ import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { type GateDocument, type WriteTarget, decideGate, gatedContainer } from '../../shards/gate/write-gate.ts';
-import { type MigrationRecord, Migrations, isUnfinished } from '../migrate/migrations.ts';
+import { type MigrationRecord, Migrations, isUnfinishedMigration } from '../migrate/migrations.ts';
 import { operationsError } from '../errors.ts';
-import type { Finding } from './finding.ts';
+import type { RecoveryFinding } from './finding.ts';
 
 /** A gated container, where the state says that writers write, and the migration that the state knows. */
 interface Gated {
@@ -25,7 +25,10 @@ interface Account {
  * container, while those that run stay with the other: they ignore a generation below the one that they know. Another
  * migration may then copy old versions over new ones.
  */
-export async function findGates({ place: { database, state } }: Services, signal: AbortSignal): Promise<Finding[]> {
+export async function findGates(
+  { place: { database, state } }: Services,
+  signal: AbortSignal,
+): Promise<RecoveryFinding[]> {
   const gates = await all<GateDocument>(state, "SELECT * FROM c WHERE c.type = 'millrace.gate'", signal);
   const records = await all<MigrationRecord>(state, "SELECT * FROM c WHERE c.pk = 'migrations'", signal);
   const { rids, copies } = await look(database, [state.id], signal);
@@ -34,7 +37,7 @@ export async function findGates({ place: { database, state } }: Services, signal
     ...records.map(({ id }) => id),
     ...copies.map(({ from }) => from),
   ]);
-  return [...names].flatMap((name): Finding[] => {
+  return [...names].flatMap((name): RecoveryFinding[] => {
     const target = gates.find((gate) => gatedContainer(gate) === name)?.target ?? { container: name };
     const record = records.find(({ id }) => id === name);
     // A way back copies too, and is the other container's.
@@ -48,7 +51,7 @@ function faultOf(
   { name, target, record }: Gated,
   { rids, copies }: Account,
   here: string,
-): Pick<Finding, 'what' | 'hint' | 'gates'> | undefined {
+): Pick<RecoveryFinding, 'what' | 'hint' | 'gates'> | undefined {
   const isHere = ({ database = here, endpoint }: WriteTarget): boolean => database === here && endpoint === undefined;
   const decide = (into: string): string =>
     `Stop the writers. Then say --writers ${name}=${into} if they wrote to ${into} before the disaster, and --writers ${name}=${name} if they did not.`;
@@ -57,7 +60,7 @@ function faultOf(
       what: `writers write to ${target.container}, which does not exist`,
       hint: `Stop the writers, and say where they write: --writers ${name}=CONTAINER.`,
     };
-  if (record && isUnfinished(record, target))
+  if (record && isUnfinishedMigration(record, target))
     return {
       what: `the state says that a migration to ${record.into} is half-way: it may have ended since the time of the state, or have copied documents that are lost now`,
       hint: `${decide(record.into)} After that empty the other container before you migrate again.`,

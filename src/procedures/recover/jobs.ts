@@ -3,7 +3,7 @@ import { isObject } from '../../base/json.ts';
 import type { JobRow } from '../../jobs/jobs.ts';
 import type { Context } from '../context.ts';
 import { plural } from '../table.ts';
-import type { Finding } from './finding.ts';
+import type { RecoveryFinding } from './finding.ts';
 
 const about = 'jobs';
 
@@ -11,7 +11,7 @@ const about = 'jobs';
  * Jobs that wait or run. A job stores no position: it begins by what is stored when it runs, so nothing is corrected. But
  * what it was asked for may no longer be wanted, a migration above all.
  */
-export async function findJobs({ workspace }: Pick<Context, 'workspace'>): Promise<Finding[]> {
+export async function findJobs({ workspace }: Pick<Context, 'workspace'>): Promise<RecoveryFinding[]> {
   if (workspace.settings().jobsUrl === undefined) return [];
   const rows = await rowsOf(workspace);
   if (!rows)

@@ -3,7 +3,7 @@ import { Meter } from '../../cosmos/budget/charge-meter.ts';
 import { fullKey } from '../../cosmos/paths.ts';
 import { feedModeOf } from '../../pipeline/all-versions.ts';
 import { sourceContainers } from '../../engine/runners.ts';
-import { withoutSystemFields } from '../../feed/reading/mapper.ts';
+import { feedWithoutSystemFields } from '../../feed/reading/mapper.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { LEAVING_TTL_S, leavingOf, stay } from '../../kinds/archive/leaving.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
@@ -31,7 +31,7 @@ export async function letStay(
       found = false;
       for await (const raw of fetchAll<Record<string, unknown>>(database.container(name), LEAVING, signal)) {
         const keyed = fullKey(raw, keyPaths);
-        const leaving = leavingOf(raw, withoutSystemFields(raw));
+        const leaving = leavingOf(raw, feedWithoutSystemFields(raw));
         if (!leaving || 'missing' in keyed) continue;
         found = true;
         const version = { epoch: 0, lsn: 0, etag: String(raw['_etag']) };

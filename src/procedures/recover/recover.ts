@@ -14,9 +14,9 @@ import { audited } from '../audit/record.ts';
 import { operationsError } from '../errors.ts';
 import type { LeaseInventory } from '../leases/groups.ts';
 import { type Move, moveLeases, movedRows, whileStopped } from '../rewind/rewind-leases.ts';
-import { type Target, chooseLeases, movesBack, parseTarget } from '../rewind/targets.ts';
+import { type RewindTarget, chooseLeases, movesBack, parseTarget } from '../rewind/targets.ts';
 import { planState } from '../apply/apply.ts';
-import type { Step } from '../apply/step.ts';
+import type { ApplyStep } from '../apply/step.ts';
 import type { Context } from '../context.ts';
 import { type Verification, verify } from '../verify/verify.ts';
 import { removeBacklogs } from './deferred.ts';
@@ -26,7 +26,7 @@ import { forget } from './forget.ts';
 import { letStay } from './let-stay.ts';
 import { type LockDocument, whileLocked } from '../lock.ts';
 import { type Examined, examine, toCreate } from './examine.ts';
-import type { Finding } from './finding.ts';
+import type { RecoveryFinding } from './finding.ts';
 import { assertNoMoves, assertOneShard } from './one-shard.ts';
 import { applyParents } from './parents.ts';
 import { dropStaged, makeCurrent, removeWorkLeases } from './staged.ts';
@@ -43,7 +43,7 @@ export interface RecoverInput {
 
 export interface Recovered {
   /** What did not fit together before. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly RecoveryFinding[];
   readonly created: readonly string[];
   /** The new epoch of each source. */
   readonly epochs: Readonly<Record<string, number>>;
@@ -62,7 +62,7 @@ export interface Recovered {
   /** Null: the history can't be read, because an archive is damaged. */
   readonly verification: Verification | null;
   /** What a person must still do. */
-  readonly left: readonly Finding[];
+  readonly left: readonly RecoveryFinding[];
   /** `shard`: of one shard of a pipeline over shards; the global place is not corrected yet. */
   readonly place: 'all' | 'shard';
 }
@@ -76,7 +76,7 @@ async function examineAll(context: Context): Promise<{ before: Examined; now: Ex
 }
 
 /** Two operators may create the same container at the same time: the second one finds it. */
-async function create(missing: readonly Step[], { screen, signal }: Context): Promise<string[]> {
+async function create(missing: readonly ApplyStep[], { screen, signal }: Context): Promise<string[]> {
   for (const { say, apply } of missing) {
     screen.line(say);
     await withRetry(apply, { reads: true, signal }).catch((error: unknown) => {
@@ -119,7 +119,7 @@ const runsAlready = (held: LockDocument | undefined): Error =>
 /** The part that only one recovery of the pipeline does at a time (REC-S2). `first`: what was created before. */
 async function correct(
   given: RecoverInput,
-  target: Target,
+  target: RewindTarget,
   first: readonly string[],
   held: Context,
 ): Promise<Recovered> {
@@ -157,7 +157,7 @@ async function correct(
 /** The part that needs all hosts stopped. */
 async function tie(
   given: RecoverInput,
-  target: Target,
+  target: RewindTarget,
   writers: Writers,
   context: Context,
 ): Promise<Pick<Recovered, 'epochs' | 'moved' | 'dropped' | 'entries' | 'stayed' | 'forgotten'>> {
@@ -220,7 +220,7 @@ async function raiseAll(
 /** Leases of the all-versions feed stay: that feed can't be read again from a time. */
 async function movesOf(
   { groups }: LeaseInventory,
-  target: Target,
+  target: RewindTarget,
   services: Services,
   signal: AbortSignal,
 ): Promise<Move[]> {
@@ -317,7 +317,7 @@ function assertUnderstood(
 }
 
 /** What the comparison left, and what nothing can compare (REC-E2). */
-function leftOver(verification: Verification | null, { pipeline }: LoadedPipeline): Finding[] {
+function leftOver(verification: Verification | null, { pipeline }: LoadedPipeline): RecoveryFinding[] {
   const histories = pipeline.sources.filter(({ feed }) => feed === 'all-versions');
   return [
     ...(verification && verification.different > 0

@@ -7,14 +7,14 @@ import { deleteLease, deleteMarker } from '../rewind/write-leases.ts';
 import { removeVersion } from '../drop/drop.ts';
 import { flip } from '../promote/promote.ts';
 import { plural } from '../table.ts';
-import type { Finding } from './finding.ts';
+import type { RecoveryFinding } from './finding.ts';
 
 /** Versions, contents of sinks and custom projections that were being built. */
-export const findStaged = (views: ViewsByName): Finding[] =>
+export const findStaged = (views: ViewsByName): RecoveryFinding[] =>
   Object.entries(views).flatMap(([name, { staged }]) => (staged ? [ofStaged(name, staged)] : []));
 
 /** The history of what was being built is no longer that of its sources: documents of it may be lost, or come twice. */
-function ofStaged(name: string, staged: Staged): Finding {
+function ofStaged(name: string, staged: Staged): RecoveryFinding {
   const about = `${name}@${staged.version}`;
   const kind = kindOf(staged);
   if (kind === 'content')
@@ -58,7 +58,10 @@ const split = (prefix: string, by: string): string[] => {
   return at === -1 ? [] : [prefix.slice(0, at), prefix.slice(at)];
 };
 
-export const findWorkLeases = (inventory: LeaseInventory, loaded: Pick<LoadedPipeline, 'pipeline'>): Finding[] =>
+export const findWorkLeases = (
+  inventory: LeaseInventory,
+  loaded: Pick<LoadedPipeline, 'pipeline'>,
+): RecoveryFinding[] =>
   workLeases(inventory, loaded).map(({ prefix, leases }) => ({
     about: prefix,
     what: `${plural(leases.length, 'lease')} of a rebuild, a replay or a promotion: its position is not one of the history as it is now`,

@@ -8,7 +8,7 @@ import { asSeen, consumeHistory, sourcesFor } from '../../runtime/history-pages.
 import { openEngine } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import type { Candidate } from '../verify/difference.ts';
-import { readersOf } from '../projections/over-shards.ts';
+import { projectionReadersOf } from '../projections/over-shards.ts';
 
 export interface RepairedSink {
   /** Removed rows that no source document accounts for. */
@@ -51,7 +51,7 @@ export async function repairSink(
   let applied = 0;
   let charge = 0;
   // Each shard's documents are applied by its part of the pipeline.
-  for (const { services: at, loaded: part } of await readersOf(loaded, services, spec.from.container)) {
+  for (const { services: at, loaded: part } of await projectionReadersOf(loaded, services, spec.from.container)) {
     const parts = { ...options, services: at, loaded: { ...loaded, ...part } };
     const { engine } = openEngine(parts, { ...spec, to });
     const history = await openPipelineHistory(parts.loaded, at, { signal, readLagMs });

@@ -24,7 +24,7 @@ import { openPipelineHistory } from '../../runtime/archives.ts';
 import { asSeen, consumeHistory, sourcesFor } from '../../runtime/history-pages.ts';
 import { openEngine } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
-import { readersOf } from '../projections/over-shards.ts';
+import { projectionReadersOf } from '../projections/over-shards.ts';
 import { tenantRef } from '../verify/own-part.ts';
 import type { Candidate, Difference } from '../verify/difference.ts';
 import { repairEmbed } from './repair-embed.ts';
@@ -32,7 +32,7 @@ import { repairSink } from './repair-sink.ts';
 import type { OtherSpec } from '../verify/verify-others.ts';
 
 /** The counts of a repair. */
-export interface Repaired {
+export interface RepairedProjections {
   /** Removed sink documents: those without a source, and groups (with their contributions) to be built again. */
   readonly removed: number;
   /** Copies that were reset, so that any version replaces them. */
@@ -44,14 +44,14 @@ export interface Repaired {
 }
 
 /** The counts of one round, and by container and document why some could not be repaired. */
-export interface Round extends Repaired {
+export interface Round extends RepairedProjections {
   readonly obstacles: ReadonlyMap<string, string>;
 }
 
 export const placeText = ({ container, document }: Pick<Difference, 'container' | 'document'>): string =>
   `${container} ${document}`;
 
-export interface RepairOptions extends Parts {
+export interface RepairProjectionsOptions extends Parts {
   readonly chosen: readonly ProjectionSpec[];
   /** Embeds and outside sinks; those among them that differ are repaired too. */
   readonly others?: readonly OtherSpec[];
@@ -65,7 +65,7 @@ export interface RepairOptions extends Parts {
  * the changes of these documents. A wrong copy stays readable meanwhile; a wrong group is missing until it is built again.
  * Hosts meanwhile apply newer versions; if a conflict remains, the next comparison finds it.
  */
-export async function repair(options: RepairOptions, differences: readonly Candidate[]): Promise<Round> {
+export async function repair(options: RepairProjectionsOptions, differences: readonly Candidate[]): Promise<Round> {
   const { services, loaded, chosen, signal, readLagMs = 5_000 } = options;
   const meter = new Meter();
   const access = new CosmosAccess(services.place.database, untilStopped(signal), meter);
@@ -91,7 +91,7 @@ export async function repair(options: RepairOptions, differences: readonly Candi
     const concerned = concernedBy(spec, keyPaths, new Set(wanted.map(({ document }) => document)), met);
     const reopen = spec.kind === 'reference' ? listsOf(spec, services.place.state.id, access) : undefined;
     // Each shard's documents are applied by its part of the pipeline.
-    for (const { services: at, loaded: part } of await readersOf(loaded, services, spec.from.container)) {
+    for (const { services: at, loaded: part } of await projectionReadersOf(loaded, services, spec.from.container)) {
       const parts = { ...options, services: at, loaded: { ...loaded, ...part } };
       // A repair opens the lists that it needs.
       const { engine } = openEngine({ ...parts, again: false }, spec);

@@ -1,6 +1,6 @@
 import { digest } from '../../base/json.ts';
 import { projectionId } from '../../pipeline/specs.ts';
-import { targetOf } from '../projections/choose.ts';
+import { projectionTargetOf } from '../projections/choose.ts';
 import { fill } from '../rebuild/fill.ts';
 import { StagedHosts, type StagedHostsOptions } from '../../runtime/hosts/staged-hosts.ts';
 
@@ -29,11 +29,11 @@ export type ReplayOptions = Omit<StagedHostsOptions, 'purpose'> & {
  */
 export async function replay(options: ReplayOptions): Promise<Replayed> {
   const { spec, from, cold, tenant, signal, progress } = options;
-  const to = 'into' in spec ? spec.into : targetOf(spec);
+  const to = 'into' in spec ? spec.into : projectionTargetOf(spec);
   const purpose = `${projectionId(spec)}.replay-${digest(tenant === undefined ? [from, to] : [from, to, tenant]).slice(0, 8)}`;
   await using staged = await StagedHosts.open({ ...options, purpose });
   await fill(staged, { cold, signal, progress });
   await staged.stop();
   await staged.removeLeases();
-  return { projection: projectionId(spec), container: targetOf(spec), ...staged.progress() };
+  return { projection: projectionId(spec), container: projectionTargetOf(spec), ...staged.progress() };
 }

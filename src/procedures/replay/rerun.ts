@@ -16,7 +16,7 @@ import type { Parts } from '../../runtime/open-feed.ts';
 import { CosmosAccess } from '../../access/cosmos-access.ts';
 
 /** A document that a reaction is to run for again. */
-export interface Listed {
+export interface ListedEffect {
   readonly key: Key;
   readonly id: string;
 }
@@ -26,15 +26,15 @@ export interface Listed {
  * tenant), or its tenant is erased; `missing`: the container doesn't have it (an archived document has to be restored
  * first); `failed`: on every attempt.
  */
-export interface RanAgain extends Listed {
+export interface RanAgain extends ListedEffect {
   readonly outcome: 'ran' | 'left out' | 'missing' | 'failed';
   /** Why it failed, or was left out. */
   readonly message?: string;
 }
 
-export interface ReactOptions extends Parts {
+export interface RerunOptions extends Parts {
   readonly spec: ReactSpec;
-  readonly documents: readonly Listed[];
+  readonly documents: readonly ListedEffect[];
   /** Which repetition it is: part of the keys. */
   readonly repeat: number;
   /** Leaves out the documents of other tenants. */
@@ -52,9 +52,9 @@ const AT_ONCE = 16;
  * Runs a reaction again for the listed documents, each read fresh. Failures are reported, and not parked. A second run with
  * the same `repeat` uses the same keys, so after an interruption the receiver recognises what it has.
  */
-export async function rerun(options: ReactOptions): Promise<RanAgain[]> {
+export async function rerun(options: RerunOptions): Promise<RanAgain[]> {
   const { spec, documents, signal, progress } = options;
-  const unit = ({ key, id }: Listed): string => canonical(spec.order === 'document' ? [key, id] : key);
+  const unit = ({ key, id }: ListedEffect): string => canonical(spec.order === 'document' ? [key, id] : key);
   const unique = new Map(documents.map((one) => [canonical([one.key, one.id]), one]));
   const results = new Map<string, RanAgain>();
   const erasures = watchErasures(options);
@@ -74,10 +74,10 @@ export async function rerun(options: ReactOptions): Promise<RanAgain[]> {
 }
 
 async function runOne(
-  { key, id }: Listed,
-  { spec, services, loaded, repeat, tenant, signal, readLagMs = 5_000 }: ReactOptions,
+  { key, id }: ListedEffect,
+  { spec, services, loaded, repeat, tenant, signal, readLagMs = 5_000 }: RerunOptions,
   erasures: ErasureWatch | undefined,
-): Promise<Omit<RanAgain, keyof Listed>> {
+): Promise<Omit<RanAgain, keyof ListedEffect>> {
   const { container } = spec.from;
   const source = sourcesFor(loaded, spec).get(container);
   const fence = untilStopped(signal);

@@ -6,7 +6,7 @@ import type { LeaseContainer } from '../../feed/leases/lease-container.ts';
 import { lsnOf } from '../../feed/reading/position.ts';
 import type { Context } from '../context.ts';
 import type { LeaseGroup, StoredLease } from '../leases/groups.ts';
-import { looksDuring, untilQuiet } from './until-quiet.ts';
+import { looksDuring, untilLeasesRest } from './until-quiet.ts';
 import { createDocument, deleteLease, deleteMarker, replaceLease } from './write-leases.ts';
 import { operationsError } from '../errors.ts';
 
@@ -61,10 +61,10 @@ export async function whileStopped<T>(
 ): Promise<T> {
   const wait = { prefixes, clock, screen, signal };
   const before = 'Waiting until no host has written the leases (s)';
-  await untilQuiet(container, { ...wait, forMs: 2 * expirationMs, what: before, sofar: NOTHING_YET });
+  await untilLeasesRest(container, { ...wait, forMs: 2 * expirationMs, what: before, sofar: NOTHING_YET });
   const result = await act();
   const after = 'Checking that no host writes them with an old position (s)';
-  await untilQuiet(container, { ...wait, forMs: expirationMs, what: after, sofar: DONE_ALREADY });
+  await untilLeasesRest(container, { ...wait, forMs: expirationMs, what: after, sofar: DONE_ALREADY });
   return result;
 }
 

@@ -12,14 +12,14 @@ import type { Move } from './rewind-leases.ts';
 import { operationsError } from '../errors.ts';
 
 /** The point that leases are rewound to. */
-export type Target =
+export type RewindTarget =
   | { readonly kind: 'beginning' }
   | { readonly kind: 'time'; readonly at: Date }
   | { readonly kind: 'checkpoint'; readonly name: string }
   | { readonly kind: 'position'; readonly lsn: number };
 
 /** @throws UsageError `input-invalid` */
-export function parseTarget(text: string): Target {
+export function parseTarget(text: string): RewindTarget {
   if (text === 'beginning') return { kind: 'beginning' };
   const name = /^checkpoint:(.+)$/.exec(text)?.[1];
   if (name !== undefined) {
@@ -52,7 +52,7 @@ export function chooseLeases(
 /** The moves back to a target. Leases that are already at it, or before it, don't move: a rewind never skips changes. */
 export async function movesBack(
   chosen: readonly { readonly group: LeaseGroup; readonly lease: StoredLease }[],
-  target: Target,
+  target: RewindTarget,
   services: Services,
   signal: AbortSignal,
 ): Promise<Move[]> {
@@ -159,7 +159,7 @@ export async function positionAtTime(
 }
 
 /** The most transactions that can be delivered again; undefined if that is unknown. */
-export async function readAgain(moves: readonly Move[]): Promise<number | undefined> {
+export async function readTargetsAgain(moves: readonly Move[]): Promise<number | undefined> {
   let sum = 0;
   for (const { group, lease, to } of moves) {
     const { container, rid } = monitoredOf(group);

@@ -36,7 +36,7 @@ export class HostRuns extends MillraceError<'lease-host-running'> {
  * Resolves once no lease of the prefixes was written for `forMs`, measured here. The hosts' clocks don't matter.
  * @throws HostRuns as soon as a host writes one
  */
-export async function untilQuiet(container: LeaseContainer, options: QuietOptions): Promise<void> {
+export async function untilLeasesRest(container: LeaseContainer, options: QuietOptions): Promise<void> {
   const { prefixes, forMs, what, clock, screen, signal, sofar } = options;
   const look = async (): Promise<Map<string, Seen>> => {
     const found = new Map<string, Seen>();

@@ -1,10 +1,10 @@
 // Where the stored map is otherwise than the section "Shard map" of the documents says.
-import type { DocumentedMap, Documents, ShardMapping, Text } from '../../model/documents.ts';
+import type { DocumentedMap, ModelDocuments, ShardMapping, Text } from '../../model/documents.ts';
 import { keyTypeNamed } from '../../model/shard-keys.ts';
 import type { Inspection, InspectedMapping, ShardMap } from '../../shards/index.ts';
 import { encodeKey, type KeyTypeName } from '../../shards/keys/key-type.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
-import { type Span, overlaps, without } from '../../shards/keys/spans.ts';
+import { type KeySpan, spansOverlap, withoutSpan } from '../../shards/keys/spans.ts';
 import { namedContainers } from '../../model/reader/shard-maps.ts';
 import { keyOf } from './keys.ts';
 
@@ -27,7 +27,7 @@ const WORDS: Readonly<Record<KeyTypeName, ReturnType<typeof keyTypeNamed>>> = {
 };
 
 /** Compares a stored map with the documented one of its name, or else with the only one that has no name. */
-export function driftOf(map: ShardMap, now: Inspection, { design, requirements }: Documents): Drift[] {
+export function mapDriftOf(map: ShardMap, now: Inspection, { design, requirements }: ModelDocuments): Drift[] {
   const all = [...(design?.shardMaps ?? []), ...(requirements?.shardMaps ?? [])];
   const named = all.find(({ name }) => name?.toLowerCase() === map.name.toLowerCase());
   const found = named ?? (all.every(({ name }) => name === undefined) ? all[0] : undefined);
@@ -38,7 +38,7 @@ export function driftOf(map: ShardMap, now: Inspection, { design, requirements }
 /** Documented maps that the store doesn't have. */
 export function missingMaps(
   stored: readonly ShardMap[],
-  { design, requirements }: Documents,
+  { design, requirements }: ModelDocuments,
 ): (Drift & { readonly map: string })[] {
   const known = new Set(stored.map(({ name }) => name.toLowerCase()));
   return [...(design?.shardMaps ?? []), ...(requirements?.shardMaps ?? [])].flatMap((map) =>
@@ -87,7 +87,7 @@ function* namesDrift(label: Text, stored: Readonly<Record<string, string | undef
 function* mappingsDrift(map: ShardMap, now: Inspection, found: DocumentedMap): Generator<Drift> {
   const shardOf = new Map(now.shards.map(({ id, location }) => [id, location]));
   const stored = now.mappings.map((mapping) => ({ ...spanOf(map, mapping), mapping }));
-  const covered: Span[] = [];
+  const covered: KeySpan[] = [];
   for (const row of found.mappings) {
     const span = rowSpan(map, row);
     if (typeof span === 'string') {
@@ -95,28 +95,28 @@ function* mappingsDrift(map: ShardMap, now: Inspection, found: DocumentedMap): G
       continue;
     }
     covered.push(span);
-    const there = stored.filter((one) => overlaps(one, span));
+    const there = stored.filter((one) => spansOverlap(one, span));
     for (const { mapping } of there) {
       const location = shardOf.get(mapping.shard);
       const names = location ? [location.database, shownLocation(location)] : [];
       if (!names.includes(row.shard.trim()))
         yield at(row, `${mapping.text} is on ${names[1] ?? mapping.shard} in the store, not on ${row.shard.trim()}`);
     }
-    if (without([span], there).length > 0) yield at(row, `The store has no mapping for all of ${row.key.trim()}`);
+    if (withoutSpan([span], there).length > 0) yield at(row, `The store has no mapping for all of ${row.key.trim()}`);
   }
   for (const one of stored)
-    if (without([one], covered).length > 0)
+    if (withoutSpan([one], covered).length > 0)
       yield { line: null, file: null, what: `The document lacks keys of ${one.mapping.text}, which the store has` };
 }
 
-function spanOf({ keyType }: ShardMap, { key, low, high }: InspectedMapping): Span {
+function spanOf({ keyType }: ShardMap, { key, low, high }: InspectedMapping): KeySpan {
   const code = (form: NonNullable<typeof low>): string => encodeKey(keyType, form);
   if (key !== undefined) return { low: code(key), high: code(key) };
   return { low: low === undefined ? '' : code(low), ...(high !== undefined && { high: code(high) }) };
 }
 
 /** The span of a row, or why it has none. */
-function rowSpan({ keyType }: ShardMap, { key }: ShardMapping): Span | string {
+function rowSpan({ keyType }: ShardMap, { key }: ShardMapping): KeySpan | string {
   const [, low, high] = /^\[\s*([^,]+?)\s*,\s*([^,]+?)\s*\)$/.exec(key.trim()) ?? [];
   const code = (text: string): string => encodeKey(keyType, keyOf(keyType, 'key', text.replaceAll(/["_]/g, '')));
   const isEnd = (text: string): boolean => /^(-?∞|…|\.\.\.|min|max|[-+]?inf\w*)$/i.test(text);

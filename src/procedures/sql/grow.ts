@@ -2,7 +2,7 @@
 import type { Database, Session } from '../../postgres/database.ts';
 import { failure } from '../../postgres/failure.ts';
 import { sqlVerbsError } from './errors.ts';
-import { type Growth, type Sizes, isAlone, measuringQueries } from './growth.ts';
+import { type Growth, type SqlSizes, isAlone, measuringQueries } from './growth.ts';
 
 /** Copying a large tenant takes its time. */
 const WITHIN_MS = 12 * 60 * 60_000;
@@ -15,7 +15,7 @@ export interface Cluster {
 }
 
 /** @throws UsageError `sql-no-citus`; MillraceError `postgres-denied`, `postgres-unreachable` */
-export function measured(cluster: Cluster): Promise<Sizes> {
+export function measuredGrowth(cluster: Cluster): Promise<SqlSizes> {
   const { table, tenant } = cluster;
   return alone(cluster, async (session) => {
     const { rows } = await session.query(`SELECT to_regproc('citus_rebalance_start') IS NOT NULL AS citus`);

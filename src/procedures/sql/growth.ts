@@ -1,7 +1,7 @@
 // Which tenants outgrow a shard that they share, and whether the nodes are out of balance.
 import { literal } from '../../pipeline/tables/literal.ts';
 
-export interface Sizes {
+export interface SqlSizes {
   readonly tenants: readonly { readonly tenant: string | number; readonly bytes: number }[];
   readonly nodes: readonly { readonly node: string; readonly bytes: number }[];
 }
@@ -23,7 +23,7 @@ export interface Growth {
   readonly statements: readonly string[];
 }
 
-export function growthOf({ tenants, nodes }: Sizes, table: string, { isolate: share, threshold }: Limits): Growth {
+export function growthOf({ tenants, nodes }: SqlSizes, table: string, { isolate: share, threshold }: Limits): Growth {
   const average = nodes.reduce((sum, { bytes }) => sum + bytes, 0) / Math.max(1, nodes.length);
   const isolate = tenants
     .filter(({ bytes }) => average > 0 && bytes >= share * average)

@@ -1,7 +1,7 @@
 import type { TableLayout } from '../../pipeline/tables/layout.ts';
 import type { Database } from '../../postgres/database.ts';
 import { planMigration } from '../../access/tables/migration.ts';
-import { whileLocked } from './while-locked.ts';
+import { sqlWhileLocked } from './while-locked.ts';
 
 /**
  * Creates the tables of a pipeline, or adds what is new, in one transaction. Two that run at once wait for each other.
@@ -14,7 +14,7 @@ export async function migrateTables(
   progress: (say: string) => void = () => undefined,
 ): Promise<string[]> {
   if (layouts.length === 0) return [];
-  return whileLocked({ layouts, database, signal, failed: 'The tables could not be created' }, async (session) => {
+  return sqlWhileLocked({ layouts, database, signal, failed: 'The tables could not be created' }, async (session) => {
     const done: string[] = [];
     for (const step of await planMigration(session, layouts)) {
       progress(step.say);

@@ -15,7 +15,7 @@ export interface LockedTables {
 }
 
 /** In one transaction that waits for all writers of these tables. Two of them wait for each other. */
-export async function whileLocked<T>(
+export async function sqlWhileLocked<T>(
   { layouts, database, signal, failed }: LockedTables,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {

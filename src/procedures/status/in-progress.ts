@@ -5,7 +5,7 @@ import type { View, ViewsByName } from '../../engine/views/views.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type GateDocument, gatedContainer } from '../../shards/gate/write-gate.ts';
 import type { Services } from '../../runtime/workspace.ts';
-import { type MigrationRecord, isUnfinished } from '../migrate/migrations.ts';
+import { type MigrationRecord, isUnfinishedMigration } from '../migrate/migrations.ts';
 import { type Running, readRunning } from '../running.ts';
 
 /** Something that was begun and has not ended. */
@@ -80,7 +80,9 @@ async function ofMigrations(state: Container, running: readonly Running[], signa
   const migrations = await all<Migrating>(state, "SELECT * FROM c WHERE c.pk = 'migrations'", signal);
   const closed = gates.filter((gate) => gate.state === 'closing');
   const targets = new Map(gates.map((gate) => [gatedContainer(gate), gate.target]));
-  const unfinished = migrations.filter((one) => isUnfinished(one, targets.get(one.name) ?? { container: one.name }));
+  const unfinished = migrations.filter((one) =>
+    isUnfinishedMigration(one, targets.get(one.name) ?? { container: one.name }),
+  );
   return [
     ...closed.map((gate) => ({
       what: `write gate of ${gatedContainer(gate)} is closed: its writers wait`,

@@ -2,7 +2,7 @@ import { messageOf } from '../../base/errors.ts';
 import { FormatUnreadable } from '../../base/format.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
-import { countLetters, countsOf } from '../../engine/dead-letters/dead-letter-counts.ts';
+import { countLetters, letterCountsOf } from '../../engine/dead-letters/dead-letter-counts.ts';
 import { isKept } from '../../engine/views/kept.ts';
 import { readMembers } from '../../cosmos/budget/split.ts';
 import { readStarts } from '../../engine/views/starts.ts';
@@ -17,7 +17,7 @@ import { selectLetters } from '../dead-letters/select.ts';
 import { readArchiveVerified } from '../archive/verified.ts';
 import type { Context } from '../context.ts';
 import { readVerified, verifiedName } from '../verify/verified.ts';
-import { stateOf, stateWithoutVersions } from '../projections/projection-rows.ts';
+import { projectionStateOf, stateWithoutVersions } from '../projections/projection-rows.ts';
 import { askedTenant } from '../tenants/tenant-flag.ts';
 import { readCounted } from '../tenants/tenant-counts.ts';
 import { lettersByTenant, tenantsOf } from '../tenants/tenant-table.ts';
@@ -38,7 +38,7 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
     leaseRows(groups, { expirationMs, stuckMs: STUCK_MS }),
     (only === undefined
       ? countLetters(services.place.state)
-      : selectLetters(workspace, { tenant }).then(countsOf)
+      : selectLetters(workspace, { tenant }).then(letterCountsOf)
     ).catch(throwMissing(services.place.state)),
     readHostStatuses(services, signal),
     controlFormats(services, signal),
@@ -62,7 +62,7 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
       const id = projectionId(spec);
       return {
         id,
-        state: isVersioned(spec) ? stateOf(spec, views) : stateWithoutVersions(views),
+        state: isVersioned(spec) ? projectionStateOf(spec, views) : stateWithoutVersions(views),
         /** Where it begins, once a host has recorded it. */
         start: starts?.[id] ?? null,
         ruPerChange: ruPerChange(said, id),

@@ -1,7 +1,7 @@
 // What tenants took, from the reports of all hosts together.
 import type { Container } from '@azure/cosmos';
 import { withRetry } from '../../cosmos/retry.ts';
-import { type TenantWork, together } from '../../engine/tenant-work.ts';
+import { type TenantWork, tenantsTogether } from '../../engine/tenant-work.ts';
 import type { HostStatus } from '../status/host-status.ts';
 
 /** A tenant with its dead letters, of any age; the work is since the hosts started. */
@@ -35,14 +35,14 @@ export async function tenantsOf(
     ({ tenant }) => tenant,
   );
   const all = [...byTenant]
-    .map(([tenant, works]) => ({ tenant, ...together(works), deadLetters: letters.get(tenant) ?? 0 }))
+    .map(([tenant, works]) => ({ tenant, ...tenantsTogether(works), deadLetters: letters.get(tenant) ?? 0 }))
     .toSorted((a, b) => b.charge - a.charge || (a.tenant < b.tenant ? -1 : 1));
   if (only !== undefined) return { tenants: all.filter(({ tenant }) => tenant === only), others: null };
   const tenants = all.slice(0, MOST);
   const named = tenants.reduce((sum, { deadLetters }) => sum + deadLetters, 0);
   const deadLetters = [...letters.values()].reduce((sum, count) => sum + count, 0) - named;
   const rest = [...all.slice(MOST), ...reports.flatMap(({ others }) => others ?? [])];
-  return { tenants, others: rest.length + deadLetters === 0 ? null : { ...together(rest), deadLetters } };
+  return { tenants, others: rest.length + deadLetters === 0 ? null : { ...tenantsTogether(rest), deadLetters } };
 }
 
 /** The number of dead letters by tenant. Letters that name no tenant are left out. */

@@ -12,7 +12,7 @@ import { type LocatorDocument, locatorAt } from '../../kinds/locator.ts';
 import { projectionDatabase } from '../../runtime/place-containers.ts';
 import { type Context, partsOf } from '../context.ts';
 import { DocumentsOf } from '../verify/documents-of.ts';
-import { stateOf } from '../projections/projection-rows.ts';
+import { projectionStateOf } from '../projections/projection-rows.ts';
 import { type TracedRange, tracedRange } from './range.ts';
 
 type Reader = ReturnType<typeof feedReaders>[number];
@@ -47,7 +47,7 @@ export interface TracedEvent {
   readonly what: string;
 }
 
-export interface Trace extends Identity {
+export interface TracedDocument extends Identity {
   /** null: it is not in its container. */
   readonly document: { readonly etag: string; readonly writtenAt: string; readonly body: Doc } | null;
   readonly range: TracedRange;
@@ -56,7 +56,7 @@ export interface Trace extends Identity {
 }
 
 /** Looks where a document is: in its container, in the feed, and in each projection that reads the container. */
-export async function traceDocument(who: Identity, context: Context): Promise<Trace> {
+export async function traceDocument(who: Identity, context: Context): Promise<TracedDocument> {
   const { loaded, services, signal } = await partsOf(context);
   const { pipeline } = loaded;
   const { state } = services.place;
@@ -155,7 +155,7 @@ function ofRecord(
           state: 'applied',
           why: 'It applied the document as it is now, and leaves it out: its `where` or its key decides so.',
         };
-  const held = stateOf(spec, views);
+  const held = projectionStateOf(spec, views);
   if (['not built', 'replaced', 'idle'].includes(held))
     return { state: 'idle', why: `This version is ${held}: hosts don’t apply changes to it.` };
   if (behind.read === true)
@@ -204,7 +204,7 @@ function whyNotMeant(spec: Reader, body: Doc, { who, pipeline }: Seen): string |
   return `It reads ${read.map(({ type }) => type).join(', ')} of ${who.container}, and the document is of another type.`;
 }
 
-function eventsOf(document: Trace['document'], letters: readonly DeadLetter[]): TracedEvent[] {
+function eventsOf(document: TracedDocument['document'], letters: readonly DeadLetter[]): TracedEvent[] {
   return [
     ...(document ? [{ at: document.writtenAt, what: `written, ETag ${document.etag}` }] : []),
     ...letters.flatMap(({ projection, op, version, code, firstAt, lastAt, attempts }) => [

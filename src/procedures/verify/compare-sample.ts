@@ -29,9 +29,9 @@ import { databasesOf, letterStates } from '../projections/over-shards.ts';
 import { type ContributionPart, checkContributions } from './contributions.ts';
 import type { Candidate } from './difference.ts';
 import { DocumentsOf } from './documents-of.ts';
-import { type ParkedDocument, identityOf, parkedOf } from './parked.ts';
+import { type ParkedDocument, parkedIdentityOf, parkedOf } from './parked.ts';
 import { type LookContext, SinkLook } from './sink-look.ts';
-import { type GroupLimits, type Part, drawnGroups, placed } from './drawn-groups.ts';
+import { type GroupLimits, type DrawnPart, drawnGroups, placed } from './drawn-groups.ts';
 import { type OtherComparison, checkChildren, checkRows } from './verify-others.ts';
 
 /** The documents to compare. */
@@ -170,12 +170,12 @@ class SampleLook {
     this.#differences.push(...looked.differences([...actual.values()], specs.map(projectionId)));
   }
 
-  #partOf(spec: ProjectionSpec, own: ReadonlyMap<string, Doc>): Promise<Part> {
+  #partOf(spec: ProjectionSpec, own: ReadonlyMap<string, Doc>): Promise<DrawnPart> {
     if (spec.kind === 'aggregate') return this.#groups(spec, own);
     return spec.kind === 'copy' ? this.#copies(spec, own) : this.#references(spec, own);
   }
 
-  async #groups(spec: AggregateSpec, own: ReadonlyMap<string, Doc>): Promise<Part> {
+  async #groups(spec: AggregateSpec, own: ReadonlyMap<string, Doc>): Promise<DrawnPart> {
     const { largeGroups, ...part } = await drawnGroups(spec, new Set(own.keys()), {
       database: this.#services.place.database,
       documents: this.#documents,
@@ -191,7 +191,7 @@ class SampleLook {
   }
 
   /** The copied documents, and the joined documents that they name. */
-  async #copies(spec: CopySpec, own: ReadonlyMap<string, Doc>): Promise<Part> {
+  async #copies(spec: CopySpec, own: ReadonlyMap<string, Doc>): Promise<DrawnPart> {
     const docs = new Map([[nameOf(spec.from), await this.#copied(spec, own)]]);
     const { upcast } = typeRules(this.#loaded.pipeline.sources, spec.from);
     const current = this.#readable(docs.get(nameOf(spec.from)) ?? [], (doc) => (upcast ? upcast(doc) : doc));
@@ -210,7 +210,7 @@ class SampleLook {
   }
 
   /** All tenants; the rows drawn, and as many of those that the source documents drawn determine, by chance. */
-  async #references(spec: ReferenceSpec, own: ReadonlyMap<string, Doc>): Promise<Part> {
+  async #references(spec: ReferenceSpec, own: ReadonlyMap<string, Doc>): Promise<DrawnPart> {
     const copied = await this.#copied(spec, own);
     const tenants = await this.#all(spec.tenants);
     const { rows, seed } = this.#options.drawn;
@@ -275,7 +275,7 @@ class SampleLook {
     this.#note([{ of: spec.from, docs, keyPaths }]);
     const field = tenantRuleOf(pipeline, model, container)?.field;
     const stated = docs.flatMap((doc) => {
-      const one = identityOf(container, keyPaths, doc);
+      const one = parkedIdentityOf(container, keyPaths, doc);
       return one && field !== undefined ? [{ ...one, tenant: doc[field] }] : [];
     });
     // A document that was deleted or parked may have rows too.

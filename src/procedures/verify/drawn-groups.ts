@@ -12,7 +12,7 @@ import type { DocumentsOf } from './documents-of.ts';
 import { identityText } from './parked.ts';
 
 /** What one projection needs of a comparison: its source documents, and the places to compare. */
-export interface Part {
+export interface DrawnPart {
   /** By `Container/type`. */
   readonly docs: ReadonlyMap<string, readonly Doc[]>;
   readonly only: (place: string) => boolean;
@@ -60,7 +60,7 @@ export async function drawnGroups(
   spec: AggregateSpec,
   own: ReadonlySet<string>,
   context: GroupsContext,
-): Promise<Part & { readonly largeGroups: number }> {
+): Promise<DrawnPart & { readonly largeGroups: number }> {
   const { documents, drawn, rules, keyPaths, sourceKeys, limits } = context;
   const { from, into } = spec;
   const read = await documents.read(from, drawn);

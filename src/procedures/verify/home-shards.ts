@@ -1,7 +1,7 @@
 // Of a document that several shards have, because its key moves, the one that counts.
 import type { Database } from '@azure/cosmos';
 import type { Settings } from '../../base/settings.ts';
-import { splitPath, valueAt } from '../../cosmos/paths.ts';
+import { splitPath, valueAtPath } from '../../cosmos/paths.ts';
 import { wholeOf } from '../../pipeline/places.ts';
 import { rowKey } from '../../pipeline/oracle/recompute.ts';
 import type { Doc } from '../../pipeline/specs.ts';
@@ -9,7 +9,7 @@ import { isCopied } from '../../kinds/moved.ts';
 import { openShardMap, shardPlaces } from '../../runtime/shard-map.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { addressOf } from '../../shards/map/documents.ts';
-import { mappedBy, mappingOf } from '../shards/mapped.ts';
+import { mappedBy, shardMappingOf } from '../shards/mapped.ts';
 import { codeOf } from '../move/keyed-part.ts';
 
 /** Whether the map gives the key of a document to the shard of a database. Undefined: nothing says so. */
@@ -42,8 +42,8 @@ export async function homeShards(
   return (container, doc, database) => {
     const path = map.schema.sharded[container];
     if (path === undefined) return undefined;
-    const code = codeOf(map, valueAt(doc, splitPath(path)));
-    const home = code === undefined ? undefined : mappingOf(mapped, code);
+    const code = codeOf(map, valueAtPath(doc, splitPath(path)));
+    const home = code === undefined ? undefined : shardMappingOf(mapped, code);
     return home && addresses.get(home.shard) === ofDatabase.get(database);
   };
 }

@@ -34,7 +34,9 @@ export function wrongOwnFields(derived: Derived, stored: Doc): string[] {
 function fits({ rows, sums, rounding }: GroupFacts, mr: Doc): boolean {
   if (mr['rows'] !== rows || !isObject(mr['sums'])) return false;
   const stored = mr['sums'];
-  return Object.entries(sums).every(([field, sum]) => within(sum, stored[field], bound(rounding[field], mr, field)));
+  return Object.entries(sums).every(([field, sum]) =>
+    withinOwnPart(sum, stored[field], bound(rounding[field], mr, field)),
+  );
 }
 
 /** How far a stored sum may differ from the recomputed one: the rounding of both. */
@@ -43,5 +45,5 @@ export function bound(rounding: number | undefined, mr: Doc, field: string): num
   return (rounding ?? 0) + (typeof own === 'number' && Number.isFinite(own) ? own : 0);
 }
 
-export const within = (a: unknown, b: unknown, off: number): boolean =>
+export const withinOwnPart = (a: unknown, b: unknown, off: number): boolean =>
   typeof a === 'number' && typeof b === 'number' && Math.abs(a - b) <= off;

@@ -14,7 +14,7 @@ const OCCUPIED = 'sink-occupied';
 export const identityText = ({ container, key, id }: Identity): string => canonical([container, key, id]);
 
 /** The identity of a stored document, by its container's key paths; undefined if its key is incomplete. */
-export function identityOf(container: string, keyPaths: readonly string[], doc: Doc): Identity | undefined {
+export function parkedIdentityOf(container: string, keyPaths: readonly string[], doc: Doc): Identity | undefined {
   const keyed = fullKey(doc, keyPaths.map(splitPath));
   return 'key' in keyed && typeof doc['id'] === 'string' ? { container, key: keyed.key, id: doc['id'] } : undefined;
 }
@@ -40,7 +40,7 @@ export async function parkedOf(
   if (letters.size > 0)
     for (const { of, docs, keyPaths } of sources)
       for (const doc of docs) {
-        const who = identityOf(of.container, keyPaths, doc);
+        const who = parkedIdentityOf(of.container, keyPaths, doc);
         const text = who && identityText(who);
         const letter = text === undefined ? undefined : letters.get(text);
         if (text === undefined || !letter) continue;

@@ -12,8 +12,8 @@ import { ownFields, recompute, rowKey } from '../../pipeline/oracle/recompute.ts
 import type { Identity, Key } from '../../feed/reading/change.ts';
 import { PENDING } from '../../kinds/copy/documents.ts';
 import type { ContributionPart } from './contributions.ts';
-import { type Derived, bound, tenantRef, within, wrongOwnFields } from './own-part.ts';
-import { type ParkedDocuments, identityOf } from './parked.ts';
+import { type Derived, bound, tenantRef, withinOwnPart, wrongOwnFields } from './own-part.ts';
+import { type ParkedDocuments, parkedIdentityOf } from './parked.ts';
 import type { Candidate } from './difference.ts';
 
 interface Expected {
@@ -53,7 +53,7 @@ export class SinkLook {
     const { letters, rules, keyPathsOf, only } = context;
     const by = projectionId(spec);
     const who = (of: SourceRef, doc: Doc): Identity | undefined =>
-      identityOf(of.container, keyPathsOf(of.container), doc);
+      parkedIdentityOf(of.container, keyPathsOf(of.container), doc);
     let refused = 0;
     const derivations = new Map<string, Derived>();
     const rows = recompute(spec, documentsOf, rules, {
@@ -165,7 +165,7 @@ export class SinkLook {
   ): ReadonlySet<string> {
     const keyPaths = keyPathsOf(spec.from.container);
     const parked = documentsOf(spec.from).filter((doc) =>
-      letters.has(identityOf(spec.from.container, keyPaths, doc), 'occupied'),
+      letters.has(parkedIdentityOf(spec.from.container, keyPaths, doc), 'occupied'),
     );
     const options = { keyPaths: this.#keyPaths, refused: () => undefined };
     return new Set(parked.length === 0 ? [] : recompute(spec, () => parked, rules, options).keys());
@@ -184,7 +184,11 @@ function differing({ row, derived: { group } }: Expected, stored: Doc, found: Do
     // An average differs by its share of the sum's rounding, and by the rounding of the division.
     const average = field in group.sums;
     const value = Math.abs(Number(row[field]));
-    return !within(row[field], found[field], average && off > 0 ? off / group.rows + Number.EPSILON * value : off);
+    return !withinOwnPart(
+      row[field],
+      found[field],
+      average && off > 0 ? off / group.rows + Number.EPSILON * value : off,
+    );
   });
 }
 

@@ -20,13 +20,13 @@ type Compared = ProjectionSpec | EmbedSpec | OutsideSpec;
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 
 /** A query, with the partition where one has all documents that are asked for. */
-export interface Reading {
+export interface TenantReading {
   readonly query: SqlQuerySpec;
   readonly options: { readonly partitionKey?: string | number };
 }
 
 /** Every document of a container. */
-export const ALL: Reading = { query: { query: 'SELECT * FROM c' }, options: {} };
+export const ALL: TenantReading = { query: { query: 'SELECT * FROM c' }, options: {} };
 
 export interface Condition {
   /** SQL on `c`. */
@@ -59,7 +59,7 @@ export class TenantReads {
   }
 
   /** A query for the documents of a container that count. `condition`: which of them. */
-  of(container: string, condition?: Condition): Reading {
+  of(container: string, condition?: Condition): TenantReading {
     const asked = this.#parted.has(container) ? this.#asked : undefined;
     const designed = containerOf(this.#loaded.model, container);
     const own = asked && { name: '@tenant', value: asked.value };

@@ -43,7 +43,7 @@ export const verifiedName = (
 ): string => (part?.place === 'shard' ? `${name}!${new URL(endpoint).host}!${database.id}` : name);
 
 const EXAMPLES = 20;
-export const examplesOf = (places: readonly string[]): Pick<Verified, 'examples'> =>
+export const examplesOfDifferences = (places: readonly string[]): Pick<Verified, 'examples'> =>
   places.length === 0 ? {} : { examples: places.slice(0, EXAMPLES) };
 
 /** The number of differences of each projection. */
@@ -63,7 +63,7 @@ export const verifiedOf = (
   compared: documents.found,
   different,
   differences: countBy(differences.flatMap(({ projections }) => projections)),
-  ...examplesOf(differences.map(({ container, document }) => `${container} ${document}`)),
+  ...examplesOfDifferences(differences.map(({ container, document }) => `${container} ${document}`)),
   ...(moved.length > 0 && { left: movedLeft(moved) }),
 });
 

@@ -35,7 +35,7 @@ import {
   type Verified,
   type VerifiedKind,
   countBy,
-  examplesOf,
+  examplesOfDifferences,
   movedLeft,
   readVerified,
   recordVerified,
@@ -57,7 +57,7 @@ const DUE_KINDS: readonly DueKind[] = [...VERIFIED_KINDS, 'archive'];
 type Schedule = NonNullable<Settings['verify']> & { readonly archive?: string };
 
 /** What a look found due and did. `result` absent: its time was up; the next look continues. */
-export type Due =
+export type DueVerification =
   | { readonly kind: VerifiedKind; readonly result?: Verified }
   | { readonly kind: 'archive'; readonly result: ArchiveVerified };
 
@@ -126,7 +126,7 @@ async function scheduleOf(state: Container, pipeline: string, now: number): Prom
  * ends in one go. A verification of all documents goes page by page, stores each, and continues at the next look where
  * this one ended, in whichever host. `withinMs`: after this time it ends.
  */
-export async function verifyDue(context: Context, withinMs = Infinity): Promise<Due[]> {
+export async function verifyDue(context: Context, withinMs = Infinity): Promise<DueVerification[]> {
   const { actor, signal, clock = systemClock } = context;
   const workspace = bulkWorkspace(context.workspace);
   const [{ pipeline }, { global, place }] = await Promise.all([workspace.pipeline(), workspace.services()]);
@@ -149,8 +149,8 @@ export async function verifyDue(context: Context, withinMs = Infinity): Promise<
     refusal: () => new Busy(),
     format: formatOf('verifying'),
   } as const;
-  const work = async (locked: AbortSignal): Promise<Due[]> => {
-    const done: Due[] = [];
+  const work = async (locked: AbortSignal): Promise<DueVerification[]> => {
+    const done: DueVerification[] = [];
     const held = { ...context, workspace, signal: locked };
     // Another host may have done it between.
     for (const kind of (await due()).toReversed()) {
@@ -169,7 +169,7 @@ export async function verifyDue(context: Context, withinMs = Infinity): Promise<
 /** Another process has the lock. */
 class Busy extends Error {}
 
-async function sample({ workspace, actor, signal, screen, clock = systemClock }: Context): Promise<Due> {
+async function sample({ workspace, actor, signal, screen, clock = systemClock }: Context): Promise<DueVerification> {
   const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const began = clock.monotonic();
   const settings = workspace.settings();
@@ -191,7 +191,7 @@ async function sample({ workspace, actor, signal, screen, clock = systemClock }:
 }
 
 /** A failure is a finding: tried again each minute, it would hide what else is due. */
-async function archive({ workspace, actor, signal, screen, clock = systemClock }: Context): Promise<Due> {
+async function archive({ workspace, actor, signal, screen, clock = systemClock }: Context): Promise<DueVerification> {
   const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const began = clock.monotonic();
   const ended = () => ({
@@ -211,7 +211,10 @@ async function archive({ workspace, actor, signal, screen, clock = systemClock }
   return { kind: 'archive', result };
 }
 
-async function whole({ workspace, actor, signal, screen, clock = systemClock }: Context, until: number): Promise<Due> {
+async function whole(
+  { workspace, actor, signal, screen, clock = systemClock }: Context,
+  until: number,
+): Promise<DueVerification> {
   const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const { state } = services.global;
   const own = verifiedName(loaded.pipeline, services.place);
@@ -244,7 +247,7 @@ async function whole({ workspace, actor, signal, screen, clock = systemClock }: 
       compared: pages.compared,
       different: Object.keys(pages.differences).length,
       differences: countBy(Object.values(pages.differences).flat()),
-      ...examplesOf(Object.keys(pages.differences)),
+      ...examplesOfDifferences(Object.keys(pages.differences)),
       left: [
         ...beyondOf(pipeline).map((of) => `${projectionId(of)}: ${of.why}`),
         ...othersOf(pipeline)
@@ -264,7 +267,11 @@ async function whole({ workspace, actor, signal, screen, clock = systemClock }: 
   }
 }
 
-const works: Readonly<Record<DueKind, (context: Context, until: number) => Promise<Due>>> = { sample, whole, archive };
+const works: Readonly<Record<DueKind, (context: Context, until: number) => Promise<DueVerification>>> = {
+  sample,
+  whole,
+  archive,
+};
 
 const SENDS = 'not compared by the schedule: its sink lists its whole content or nothing';
 const largeLeft = (groups: number): string[] =>
@@ -277,13 +284,13 @@ const movingLeft = (documents: number): string[] =>
       ];
 
 /** False: it found differences, or faults of the archive. */
-export const isDueRight = (due: Due): boolean =>
+export const isDueRight = (due: DueVerification): boolean =>
   (due.kind === 'archive' ? faultsOf(due.result) : (due.result?.different ?? 0)) === 0;
 
-export const sayAllDue = (done: readonly Due[]): string =>
+export const sayAllDue = (done: readonly DueVerification[]): string =>
   done.length === 0 ? 'No verification is due, or another host does it.' : done.map(sayDue).join('\n');
 
-export function sayDue(due: Due): string {
+export function sayDue(due: DueVerification): string {
   if (due.kind === 'archive') return sayArchiveVerified(due.result);
   const { kind, result } = due;
   const what = kind === 'sample' ? 'a sample' : 'all documents';

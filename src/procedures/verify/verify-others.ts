@@ -20,7 +20,7 @@ import { tenantRuleOf } from '../../pipeline/tenant.ts';
 import { expectedFrom, readStarts } from '../../engine/views/starts.ts';
 import type { Model } from '../../model/model.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { type ParkedDocument, identityOf, parkedOf } from './parked.ts';
+import { type ParkedDocument, parkedIdentityOf, parkedOf } from './parked.ts';
 import type { Candidate, Difference } from './difference.ts';
 import type { AskedTenant } from '../tenants/tenant-flag.ts';
 import type { TenantReads } from './tenant-reads.ts';
@@ -101,7 +101,7 @@ export async function* checkChildren(
     const differences: Candidate[] = [];
     for (const { raw, found, expected } of recomputeEmbeds([spec], of, pipeline.sources, () => (refused += 1))) {
       const fields = differing(expected, found);
-      if (fields.length === 0 || letters.has(identityOf(into.container, keyPaths, raw))) continue;
+      if (fields.length === 0 || letters.has(parkedIdentityOf(into.container, keyPaths, raw))) continue;
       const at = { projections: [projectionId(spec)], container: into.container, document: rowKey(found, keyPaths) };
       const evidence = digest([expected, raw['_etag']]);
       differences.push({ ...at, kind: 'different', fields, expected, found, evidence });
@@ -166,7 +166,7 @@ export async function checkRows(
   }
   const from = expectedFrom((await readStarts(state, pipeline.name))?.[projectionId(spec)]);
   for (const doc of docs) {
-    const who = Number(doc['_ts']) * 1_000 >= from ? undefined : identityOf(container, keyPaths, doc);
+    const who = Number(doc['_ts']) * 1_000 >= from ? undefined : parkedIdentityOf(container, keyPaths, doc);
     if (who) left.delete(entryId(who.key, who.id));
   }
   for (const [id, row] of left) report(id, 'missing', [], { expected: { row }, ...tenants?.(id) });
@@ -186,7 +186,7 @@ function tenantsOf(
   if (!rule) return undefined;
   const by = new Map<string, string>();
   for (const doc of docs) {
-    const who = identityOf(spec.from.container, keyPaths, doc);
+    const who = parkedIdentityOf(spec.from.container, keyPaths, doc);
     const value = doc[rule.field];
     if (who && typeof value === rule.kind) by.set(entryId(who.key, who.id), String(value));
   }

@@ -22,7 +22,7 @@ import { hasLeft } from '../../kinds/moved.ts';
 import { placeDatabase } from '../../runtime/place-containers.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { nameOf } from './compare.ts';
-import { comparedHere, readersOf } from '../projections/over-shards.ts';
+import { comparedHere, projectionReadersOf } from '../projections/over-shards.ts';
 import { identityText } from './parked.ts';
 import { type SettleOptions, settled } from './until-stable.ts';
 import { currentOf } from './verify.ts';
@@ -155,7 +155,7 @@ async function feedsOf(
   services: Services,
   container: string,
 ): Promise<readonly { readonly shard: string; readonly database: Database }[]> {
-  return (await readersOf(loaded, services, container)).map(({ loaded: { pipeline }, services: at }) => ({
+  return (await projectionReadersOf(loaded, services, container)).map(({ loaded: { pipeline }, services: at }) => ({
     shard: at === services ? '' : `${new URL(at.place.endpoint).host}!${at.place.database.id}!`,
     database: placeDatabase(pipeline, at),
   }));

@@ -3,14 +3,14 @@ import { canonical } from '../../base/json.ts';
 import { type ProjectionSpec, isOutside, projectionId } from '../../pipeline/specs.ts';
 import { Views, type ViewsByName } from '../../engine/views/views.ts';
 import type { Screen } from '../screen.ts';
-import { plural, table } from '../table.ts';
+import { plural, textTable } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseDeclared, chooseProjection } from '../projections/choose.ts';
 import { type Candidate, type Difference, innermost } from './difference.ts';
 import type { Comparison } from './compare.ts';
 import { drawSample } from './draw-sample.ts';
 import { type Settled, settled } from './until-stable.ts';
-import { type Repaired, placeText, repair } from '../repair/repair.ts';
+import { type RepairedProjections, placeText, repair } from '../repair/repair.ts';
 import type { AskedTenant } from '../tenants/tenant-flag.ts';
 import { comparedHere } from '../projections/over-shards.ts';
 import { type MovedKeys, sayMoved } from './moved-meanwhile.ts';
@@ -26,7 +26,7 @@ export interface Unrepaired {
 }
 
 /** The result of a repair, checked by another comparison. */
-export interface RepairResult extends Repaired {
+export interface RepairResult extends RepairedProjections {
   /** The number of differences that no longer exist. */
   readonly repaired: number;
   /** The first thousand of the remaining differences. */
@@ -239,7 +239,7 @@ export function formatVerification({
   orphans,
 }: Verification): string {
   const lines = [
-    table(
+    textTable(
       ['projection', 'documents', 'refused'],
       projections.map(({ id, expected, refused }) => [id, expected, refused]),
     ),

@@ -4,7 +4,7 @@ import type { SourceReading, SourceStatus } from '../source-reading.ts';
 
 type DrainedFeed = Pick<SourceReading, 'status' | 'leases' | 'estimator' | 'backlog'>;
 
-export interface DrainOptions {
+export interface HostDrainOptions {
   /** Does all deferred work (fan-out). Resolves with true if there was none. */
   readonly idle: (signal: AbortSignal) => Promise<boolean>;
   /** Pause between two reads of the other hosts' leases, milliseconds. */
@@ -22,7 +22,7 @@ const LOOK_MS = 20;
  */
 export async function untilDrained(
   feeds: readonly DrainedFeed[],
-  { idle, pollMs, signal }: DrainOptions,
+  { idle, pollMs, signal }: HostDrainOptions,
 ): Promise<void> {
   for (let before: string | undefined; ;) {
     const own = await untilOwnRead(feeds, idle, signal);
@@ -46,7 +46,7 @@ export async function untilDrained(
 /** Waits until this host has read its ranges to their end and done the deferred work. Resolves with their status. */
 async function untilOwnRead(
   feeds: readonly DrainedFeed[],
-  idle: DrainOptions['idle'],
+  idle: HostDrainOptions['idle'],
   signal: AbortSignal,
 ): Promise<readonly SourceStatus[]> {
   const sources = (): SourceStatus[] => feeds.map(({ status }) => status());

@@ -11,7 +11,7 @@ import { transact } from '../../cosmos/transact.ts';
 import { EXPIRY_MS } from './times.ts';
 
 /** What the document of every gate has. It is in a logical partition with the documents of its members. */
-export interface Gate {
+export interface StoredGate {
   readonly id: 'gate';
   readonly pk: string;
   readonly type: string;
@@ -36,7 +36,7 @@ export interface Beat<M extends Member> {
 }
 
 /** Where a gate and its members are stored. */
-export interface GateStore<G extends Gate, M extends Member> {
+export interface GateStore<G extends StoredGate, M extends Member> {
   /** May be older than the newest. Undefined: there is none. */
   read(): Promise<G | undefined>;
   /** The stored gate. Creates it if there is none. @throws UsageError `container-missing` */
@@ -59,7 +59,7 @@ export interface GateStore<G extends Gate, M extends Member> {
 /** Pause before reading again whether a change of the gate took effect. */
 const LAG_MS = 50;
 
-export interface GateForm<G extends Gate> {
+export interface GateForm<G extends StoredGate> {
   /** The gate as it is created. */
   readonly first: G;
   readonly kind: Kind;
@@ -67,7 +67,7 @@ export interface GateForm<G extends Gate> {
   readonly assertForm?: (gate: G) => void;
 }
 
-export function cosmosGate<G extends Gate, M extends Member>(
+export function cosmosGate<G extends StoredGate, M extends Member>(
   container: Container,
   { first, kind, assertForm = () => undefined }: GateForm<G>,
   clock: Clock,

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { FormatUnreadable, type Kind, isReadable } from '../../base/format.ts';
-import type { Gate, GateStore, Member } from './gate-store.ts';
+import type { StoredGate, GateStore, Member } from './gate-store.ts';
 import { CLOSING_POLLED_MS, CLOSING_POLL_MS, EXPIRY_MS, HEARTBEAT_MS, REOPEN_MS } from './times.ts';
 
 /** What differs between the gates of containers and of shards. */
-export interface GateRules<G extends Gate, M extends Member> {
+export interface GateRules<G extends StoredGate, M extends Member> {
   readonly kind: Kind;
   /** What the gate is of, for messages. */
   readonly of: string;
@@ -29,7 +29,7 @@ export interface MembershipOptions {
  * A process that writes through a gate: it registers, sends heartbeats, follows the gate, acknowledges its changes, and
  * opens what another process has left closed.
  */
-export class Membership<G extends Gate, M extends Member> {
+export class Membership<G extends StoredGate, M extends Member> {
   readonly #store: GateStore<G, M>;
   readonly #rules: GateRules<G, M>;
   readonly #options: MembershipOptions;

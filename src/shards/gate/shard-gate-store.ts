@@ -2,19 +2,19 @@ import type { Container } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
 import { formatOf } from '../../base/format.ts';
 import { shardsError } from '../errors.ts';
-import type { Span } from '../keys/spans.ts';
-import { type Gate, type GateStore, type Member, cosmosGate } from './gate-store.ts';
+import type { KeySpan } from '../keys/spans.ts';
+import { type StoredGate, type GateStore, type Member, cosmosGate } from './gate-store.ts';
 
 /** The container in the database of the maps, key `/pk`, default time to live -1. Routers write it, and no map is in it. */
 export const ROUTERS_CONTAINER = 'routers';
 
 /** Keys that an administrator holds for a moment. */
-export interface Closing extends Span {
+export interface Closing extends KeySpan {
   readonly id: string;
 }
 
 /** The gate of a shard of a map. */
-export interface ShardGateDocument extends Gate {
+export interface ShardGateDocument extends StoredGate {
   readonly type: 'millrace.shardgate';
   /** The lowest generation of the shard's local map whose readings admit writes. It never falls. */
   readonly needs: number;

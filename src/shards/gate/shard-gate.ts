@@ -3,7 +3,7 @@ import type { Container } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { formatOf } from '../../base/format.ts';
 import { shardsError } from '../errors.ts';
-import { type Span, covers } from '../keys/spans.ts';
+import { type KeySpan, covers } from '../keys/spans.ts';
 import { type GateRules, Membership } from './membership.ts';
 import { GatePass, UnderWay } from './pass.ts';
 import {
@@ -106,7 +106,7 @@ export class RouterGate implements ShardGate {
   readonly #membership: Membership<ShardGateDocument, RouterDocument>;
   #needs = 0;
   /** Keys that were held, and when this process saw that they were let go. */
-  #released: (Span & { readonly at: number })[] = [];
+  #released: (KeySpan & { readonly at: number })[] = [];
 
   constructor(store: ShardGateStore, of: GateOf, { pollMs = 300, name, clock = systemClock }: ShardGateOptions) {
     this.#shard = of.shard;

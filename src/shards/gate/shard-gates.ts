@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { shardsError } from '../errors.ts';
-import { type Span, without } from '../keys/spans.ts';
+import { type KeySpan, withoutSpan } from '../keys/spans.ts';
 import type { Closing, ShardGateDocument, ShardGateStore } from './shard-gate-store.ts';
 import { TURN_MS } from './times.ts';
 
-export interface WaitOptions {
+export interface GateWaitOptions {
   /** How long to wait for routers. Default 90 s, which is longer than a router that died is remembered. */
   readonly withinMs?: number | undefined;
 }
 
-export interface HoldOptions extends WaitOptions {
+export interface HoldOptions extends GateWaitOptions {
   /** Names the work for which keys are held, so that who goes on with it can let them go. */
   readonly work?: string;
   /** What this process holds on the shard already. */
@@ -29,7 +29,7 @@ export interface Closed {
   /** Writes go on. True: they were held all the time. False: the routers have opened before, because it took too long. */
   open(): Promise<boolean>;
   /** Whether these keys of the shard are among those that were held. */
-  has(shard: string, keys: Span): boolean;
+  has(shard: string, keys: KeySpan): boolean;
   /**
    * From now on no reading of the shard's local map below this generation admits a write. True: no write of the held keys
    * that one admitted is under way, and none will be. That needs no waiting, because they were held all the time: every
@@ -68,7 +68,7 @@ export class ShardGates {
    * generation. May be repeated, by any process.
    * @throws MillraceError `routers-not-stopped`
    */
-  async drain(shard: string, generation: number, options: WaitOptions = {}): Promise<void> {
+  async drain(shard: string, generation: number, options: GateWaitOptions = {}): Promise<void> {
     const store = this.#storeOf(shard);
     const gate = await this.#change(store, { gate: undefined }, ({ needs }) =>
       needs < generation ? { needs: generation } : undefined,
@@ -82,7 +82,7 @@ export class ShardGates {
    */
   async close(
     shard: string,
-    spans: readonly Span[],
+    spans: readonly KeySpan[],
     { work = '', after, inTurn, begins = () => undefined, ...options }: HoldOptions = {},
   ): Promise<Closed> {
     const store = this.#storeOf(shard);
@@ -117,7 +117,7 @@ export class ShardGates {
     }
     return {
       open,
-      has: (of, keys) => of === shard && without([keys], spans).length === 0,
+      has: (of, keys) => of === shard && withoutSpan([keys], spans).length === 0,
       stop: async (needs) => {
         let isHeld = false;
         await this.#change(store, known, (now) => {
@@ -177,7 +177,7 @@ export class ShardGates {
     store: ShardGateStore,
     shard: string,
     generation: number,
-    { withinMs = WITHIN_MS }: WaitOptions,
+    { withinMs = WITHIN_MS }: GateWaitOptions,
   ): Promise<void> {
     const since = this.#clock.monotonic();
     const pauseMs = (): number => (this.#clock.monotonic() - since < SOON_FOR_MS ? SOON_MS : POLL_MS);

@@ -6,7 +6,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import { shardsError } from '../errors.ts';
-import { type Gate, type GateStore, type Member, cosmosGate } from './gate-store.ts';
+import { type StoredGate, type GateStore, type Member, cosmosGate } from './gate-store.ts';
 import { type GateRules, Membership } from './membership.ts';
 import { GatePass, UnderWay } from './pass.ts';
 import { MEMBER_TTL_S } from './times.ts';
@@ -23,7 +23,7 @@ export interface WriteTarget {
 export const isSameTarget = (one: WriteTarget, other: WriteTarget): boolean => canonical(one) === canonical(other);
 
 /** The state of a gate, stored in the state container: one document for each gated container. */
-export interface GateDocument extends Gate {
+export interface GateDocument extends StoredGate {
   readonly type: 'millrace.gate';
   readonly state: 'open' | 'closing';
   readonly target: WriteTarget;

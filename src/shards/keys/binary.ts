@@ -17,7 +17,7 @@ export const guid: KeyCodec = {
 };
 
 /** Trailing zeros count: [1] and [1, 0] are different keys. */
-export const bytes: KeyCodec = {
+export const binaryBytes: KeyCodec = {
   encode: (value) => {
     if (typeof value === 'string')
       return HEX.test(value) && value.length <= 2 * MOST_BYTES ? value.toLowerCase() : undefined;

@@ -1,7 +1,7 @@
 import type { KeyCodec } from './codec.ts';
 
 /** Big-endian with the sign bit flipped, so that negative numbers come first. */
-export const codeOf = (value: bigint, bits: 32 | 64): string =>
+export const keyCodeOf = (value: bigint, bits: 32 | 64): string =>
   (value + (1n << BigInt(bits - 1))).toString(16).padStart(bits / 4, '0');
 
 export const numberOf = (code: string, bits: 32 | 64): bigint => BigInt(`0x${code}`) - (1n << BigInt(bits - 1));
@@ -12,7 +12,7 @@ const encoded = (value: unknown, bits: 32 | 64): string | undefined => {
   const exact = typeof value === 'number' ? Number.isSafeInteger(value) : typeof value === 'bigint';
   if (!exact) return undefined;
   const number = BigInt(value as number | bigint);
-  return fits(number, bits) ? codeOf(number, bits) : undefined;
+  return fits(number, bits) ? keyCodeOf(number, bits) : undefined;
 };
 
 const DECIMAL = /^(0|-?[1-9]\d{0,18})$/;

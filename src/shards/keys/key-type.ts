@@ -1,11 +1,20 @@
 import { shardsError } from '../errors.ts';
 import { shown } from '../../base/json.ts';
-import { bytes, guid, text } from './binary.ts';
+import { binaryBytes, guid, text } from './binary.ts';
 import type { KeyCodec, KeyJson } from './codec.ts';
 import { int32, int64 } from './integers.ts';
-import { dateTime, dateTimeOffset, duration } from './times.ts';
+import { dateTime, dateTimeOffset, keyDuration } from './times.ts';
 
-export const KEY_TYPES = { int32, int64, guid, bytes, dateTime, dateTimeOffset, duration, text } as const;
+export const KEY_TYPES = {
+  int32,
+  int64,
+  guid,
+  bytes: binaryBytes,
+  dateTime,
+  dateTimeOffset,
+  duration: keyDuration,
+  text,
+} as const;
 
 export type KeyTypeName = keyof typeof KEY_TYPES;
 

@@ -1,5 +1,5 @@
 import type { KeyCodec } from './codec.ts';
-import { codeOf, numberOf } from './integers.ts';
+import { keyCodeOf, numberOf } from './integers.ts';
 
 // Times have ticks of 100 ns, which a `Date` can't hold. A bigint is a number of ticks: since 0001-01-01T00:00:00Z, as in
 // .NET, or of the duration.
@@ -19,7 +19,7 @@ const fraction = (digits = ''): bigint => BigInt(digits.padEnd(7, '0'));
 const two = (number: bigint): string => number.toString().padStart(2, '0');
 
 const inRange = (ticks: bigint | undefined): string | undefined =>
-  ticks !== undefined && ticks >= 0n && ticks < END ? codeOf(ticks, 64) : undefined;
+  ticks !== undefined && ticks >= 0n && ticks < END ? keyCodeOf(ticks, 64) : undefined;
 
 function pointOf(value: unknown, zones: boolean): bigint | undefined {
   if (typeof value === 'bigint') return value;
@@ -64,10 +64,10 @@ export const dateTimeOffset: KeyCodec = {
 };
 
 /** In documents as `d.hh:mm:ss.fffffff`, with all parts. */
-export const duration: KeyCodec = {
+export const keyDuration: KeyCodec = {
   encode: (value) => {
     const ticks = typeof value === 'bigint' ? value : spanOf(value);
-    return ticks !== undefined && ticks <= MAX && ticks >= -MAX - 1n ? codeOf(ticks, 64) : undefined;
+    return ticks !== undefined && ticks <= MAX && ticks >= -MAX - 1n ? keyCodeOf(ticks, 64) : undefined;
   },
   toJson: (code) => {
     const ticks = numberOf(code, 64);

@@ -1,13 +1,13 @@
 import { shardsError } from '../errors.ts';
 import { type LocalHeader, type MapHeader, type MappingDocument, type ShardDocument, isMapping } from './documents.ts';
 import { assertDrained } from './draining.ts';
-import type { Plan } from './operations.ts';
+import type { MapPlan } from './operations.ts';
 import { mappingsOf, refuseOverlap } from './plans.ts';
 import type { Whole } from './header-guarded-partition.ts';
 import { type Mapping, mappingOf } from './values.ts';
 
 /** A mapping of one shard that the map and the shard's local map don't have alike. */
-export interface Difference {
+export interface MapDifference {
   /** The id of the shard. */
   readonly shard: string;
   /** The mapping as the map has it; absent: the map doesn't have it. */
@@ -24,11 +24,11 @@ export type RepairSide = 'map' | 'shard';
 /** Of one call of `repair`: its commit is one batch, which has a hundred operations. */
 export const MOST_AT_ONCE = 40;
 
-export function differencesOf(
+export function mapDifferencesOf(
   map: Whole<MapHeader>,
   { shard }: ShardDocument,
   local: Whole<LocalHeader>,
-): Difference[] {
+): MapDifference[] {
   const expected = new Map(mappingsOf(map).flatMap((entry) => (entry.shard === shard ? [[entry.id, entry]] : [])));
   const stored = new Map([...local.entries.values()].filter(isMapping).map((entry) => [entry.id, entry]));
   const { generation } = map.header;
@@ -53,7 +53,7 @@ const isSame = (one: MappingDocument, other: MappingDocument): boolean =>
  * The differences must be those of the map as it is: a local map changes by operations of the map only, so it is as it was
  * compared while the map is.
  */
-export function repairPlan(map: Whole<MapHeader>, differences: readonly Difference[], side: RepairSide): Plan {
+export function repairPlan(map: Whole<MapHeader>, differences: readonly MapDifference[], side: RepairSide): MapPlan {
   const [first] = differences;
   if (!first || differences.length > MOST_AT_ONCE || differences.some(({ shard }) => shard !== first.shard))
     throw shardsError(

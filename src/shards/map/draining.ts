@@ -12,7 +12,7 @@ import {
   isMapping,
   isShard,
 } from './documents.ts';
-import type { Asked, Operations, Plan } from './operations.ts';
+import type { MapRequest, Operations, MapPlan } from './operations.ts';
 import type { Whole } from './header-guarded-partition.ts';
 
 /** Whether to wait until all routers of a shard have stopped. */
@@ -31,7 +31,7 @@ export interface StopOptions {
 }
 
 /** Resolves when no router of a shard writes by a reading of its local map below a generation. */
-export type Drain = (draining: Draining, options: Pick<StopOptions, 'withinMs'>) => Promise<void>;
+export type MapDrain = (draining: Draining, options: Pick<StopOptions, 'withinMs'>) => Promise<void>;
 
 /** A mapping or a shard whose routers may not have stopped. */
 interface Marked {
@@ -74,15 +74,15 @@ export const asDrained = (whole: Whole<MapHeader>): Whole<MapHeader> => ({
 
 export class Drains {
   readonly #operations: Operations;
-  readonly #drain: Drain;
+  readonly #drain: MapDrain;
 
-  constructor(operations: Operations, drain: Drain) {
+  constructor(operations: Operations, drain: MapDrain) {
     this.#operations = operations;
     this.#drain = drain;
   }
 
   /** Runs an operation, and drains before it where that is what it needs. */
-  async run(asked: Asked, plan: (whole: Whole<MapHeader>) => Plan): Promise<OperationDocument> {
+  async run(asked: MapRequest, plan: (whole: Whole<MapHeader>) => MapPlan): Promise<OperationDocument> {
     for (;;) {
       try {
         return await this.#operations.run(asked, plan);
@@ -111,13 +111,13 @@ export class Drains {
   /** `options` undefined: the routers have stopped. */
   async #end(marked: Marked, options: Pick<StopOptions, 'withinMs'> | undefined): Promise<void> {
     if (options) await this.#drain(marked.draining, options);
-    const asked: Asked = { id: randomUUID(), verb: 'markDrained', request: marked };
+    const asked: MapRequest = { id: randomUUID(), verb: 'markDrained', request: marked };
     await this.#operations.run(asked, (map) => markDrained(map, marked));
   }
 }
 
 /** Takes the mark away. The values in hand stay valid. */
-function markDrained({ entries }: Whole<MapHeader>, { id, draining }: Marked): Plan {
+function markDrained({ entries }: Whole<MapHeader>, { id, draining }: Marked): MapPlan {
   const entry = entries.get(id);
   const isMarked = entry && (isMapping(entry) || isShard(entry)) && canonical(entry.draining) === canonical(draining);
   if (!isMarked) return { removes: [], adds: [], shards: [] };

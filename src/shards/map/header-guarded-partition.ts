@@ -84,7 +84,7 @@ function entriesAfter(
   return next;
 }
 
-export const digestOf = (entries: readonly SheetDocument[]): string => toggled(EMPTY_DIGEST, entries);
+export const mapDigestOf = (entries: readonly SheetDocument[]): string => toggled(EMPTY_DIGEST, entries);
 
 export class Sheet<H extends Header> {
   readonly #store: SheetStore<H>;
@@ -156,7 +156,7 @@ export class Sheet<H extends Header> {
   async #read(stored: StoredHeader<H>): Promise<Whole<H> | undefined> {
     const began = this.#clock.monotonic();
     const entries = await this.#store.entries();
-    if (digestOf(entries) !== stored.header.digest) return undefined;
+    if (mapDigestOf(entries) !== stored.header.digest) return undefined;
     this.#readAt = began;
     return { ...stored, entries: new Map(entries.map((entry) => [entry.id, entry])) };
   }

@@ -23,7 +23,7 @@ import type { Edit, Sheet, Whole } from './header-guarded-partition.ts';
 // may be made by several processes, and as late as it likes. docs/SPEC-shards.md has the invariants.
 
 /** What an operation will change; decided from the whole map. */
-export interface Plan {
+export interface MapPlan {
   readonly removes: readonly MapDocument[];
   readonly adds: readonly MapDocument[];
   /** In this order: shards that lose a mapping come first. */
@@ -32,7 +32,7 @@ export interface Plan {
   readonly strays?: OperationDocument['strays'];
 }
 
-export interface Asked {
+export interface MapRequest {
   readonly id: string;
   readonly verb: string;
   readonly request: unknown;
@@ -57,7 +57,7 @@ export class Operations {
   }
 
   /** Runs an operation once, however often it is called with its id. `plan` checks, and throws to refuse. */
-  async run(asked: Asked, plan: (whole: Whole<MapHeader>) => Plan): Promise<OperationDocument> {
+  async run(asked: MapRequest, plan: (whole: Whole<MapHeader>) => MapPlan): Promise<OperationDocument> {
     const request = digest(asked.request);
     for (let round = 0; round < ROUNDS; round++) {
       const whole = await (round === 0 ? (this.#sheet.recent ?? this.#whole()) : this.#known());
@@ -112,7 +112,7 @@ export class Operations {
   }
 
   /** A refusal is true only if the map is still as it was read, which a commit that changes nothing finds out. */
-  async #decide(whole: Whole<MapHeader>, plan: (whole: Whole<MapHeader>) => Plan): Promise<Plan | undefined> {
+  async #decide(whole: Whole<MapHeader>, plan: (whole: Whole<MapHeader>) => MapPlan): Promise<MapPlan | undefined> {
     try {
       return plan(whole);
     } catch (error) {
@@ -122,7 +122,7 @@ export class Operations {
   }
 
   /** The operation, if it is done. */
-  async #resume(known: OperationDocument, asked: Asked, request: string): Promise<OperationDocument | undefined> {
+  async #resume(known: OperationDocument, asked: MapRequest, request: string): Promise<OperationDocument | undefined> {
     if (known.verb !== asked.verb || known.request !== request)
       throw shardsError('operation-id-used', `The operation ${asked.id} is another one: ${known.verb}`);
     if (known.state === 'done') return known;
@@ -141,7 +141,7 @@ export class Operations {
     return true;
   }
 
-  async #begin(whole: Whole<MapHeader>, { id, verb }: Asked, request: string, plan: Plan): Promise<void> {
+  async #begin(whole: Whole<MapHeader>, { id, verb }: MapRequest, request: string, plan: MapPlan): Promise<void> {
     const waiting = operationsOf(whole).find(({ left = [] }) => left.some((shard) => plan.shards.includes(shard)));
     if (waiting) {
       await this.#undo(waiting);

@@ -17,9 +17,9 @@ import {
   shownLocation,
 } from './documents.ts';
 import { assertDrained, drainingOf } from './draining.ts';
-import type { Plan } from './operations.ts';
+import type { MapPlan } from './operations.ts';
 import type { Whole } from './header-guarded-partition.ts';
-import { type Span, covers, overlaps } from '../keys/spans.ts';
+import { type KeySpan, covers, spansOverlap } from '../keys/spans.ts';
 import { type Mapping, type Shard, span } from './values.ts';
 
 type Map = Whole<MapHeader>;
@@ -40,13 +40,13 @@ export const shardIn = (map: Map, id: string): ShardDocument | undefined =>
 export const mappingsOf = ({ entries }: Map): MappingDocument[] =>
   [...entries.values()].filter(isMapping).toSorted((a, b) => (a.low < b.low ? -1 : 1));
 
-export function createShard(map: Map, shard: string, location: ShardLocation): Plan {
+export function createShard(map: Map, shard: string, location: ShardLocation): MapPlan {
   const there = shardsOf(map).find((entry) => isSameLocation(entry.location, location));
   if (there) throw shardsError('shard-exists', `The map ${map.header.name} has a shard at ${shownLocation(location)}`);
   return { removes: [], adds: [newShard(map, shard, location)], shards: [shard] };
 }
 
-export function deleteShard(map: Map, shard: Shard): Plan {
+export function deleteShard(map: Map, shard: Shard): MapPlan {
   const entry = shardDocumentOf(map, shard);
   if (entry.detached)
     throw shardsError(
@@ -59,13 +59,13 @@ export function deleteShard(map: Map, shard: Shard): Plan {
   return { removes: [entry], adds: [], shards: [shard.id] };
 }
 
-export function detachShard(map: Map, shard: Shard): Plan {
+export function detachShard(map: Map, shard: Shard): MapPlan {
   const entry = shardDocumentOf(map, shard);
   const added: ShardDocument = { ...entry, version: randomUUID(), detached: true, draining: drainingOf(map, shard.id) };
   return { removes: [entry], adds: [added], shards: [] };
 }
 
-export function attachShard(map: Map, shard: Shard, location: ShardLocation): Plan {
+export function attachShard(map: Map, shard: Shard, location: ShardLocation): MapPlan {
   const document = shardDocumentOf(map, shard);
   const { detached, ...entry } = document;
   if (!detached) throw shardsError('shard-not-detached', `The shard ${shownLocation(shard.location)} is not detached`);
@@ -76,13 +76,13 @@ export function attachShard(map: Map, shard: Shard, location: ShardLocation): Pl
   return { removes: [document], adds: [added], shards: [shard.id] };
 }
 
-export function createMapping(map: Map, shard: Shard, keys: Span, status: MappingStatus): Plan {
+export function createMapping(map: Map, shard: Shard, keys: KeySpan, status: MappingStatus): MapPlan {
   const { shard: id } = usableShard(map, shard);
   refuseOverlap(map, keys);
   return { removes: [], adds: [newMapping(map, { shard: id, ...keys, status })], shards: [id] };
 }
 
-export function deleteMapping(map: Map, mapping: Mapping, { owner }: LockOptions): Plan {
+export function deleteMapping(map: Map, mapping: Mapping, { owner }: LockOptions): MapPlan {
   const entry = mappingDocumentOf(map, mapping, owner);
   if (entry.status === 'online') throw notOffline(map, entry, 'deleted');
   assertDrained(entry);
@@ -103,7 +103,7 @@ export function updateMapping(
   mapping: Mapping,
   update: MappingUpdate,
   { owner, drained }: LockOptions & DrainedOptions,
-): Plan {
+): MapPlan {
   const entry = mappingDocumentOf(map, mapping, owner);
   const shard = update.shard ? usableShard(map, update.shard).shard : entry.shard;
   const status = update.status ?? entry.status;
@@ -117,7 +117,7 @@ export function updateMapping(
   return { removes: [entry], adds: [added], shards: moves ? [entry.shard, shard] : [shard] };
 }
 
-export function splitMapping(map: Map, mapping: Mapping, at: string, { owner }: LockOptions): Plan {
+export function splitMapping(map: Map, mapping: Mapping, at: string, { owner }: LockOptions): MapPlan {
   const entry = mappingDocumentOf(map, mapping, owner);
   assertDrained(entry);
   if (!covers(entry, at) || at === entry.low)
@@ -134,7 +134,7 @@ export function mergeMappings(
   map: Map,
   [left, right]: readonly [Mapping, Mapping],
   owners: { readonly left?: string | undefined; readonly right?: string | undefined },
-): Plan {
+): MapPlan {
   const lower = mappingDocumentOf(map, left, owners.left);
   const upper = mappingDocumentOf(map, right, owners.right);
   assertDrained(lower);
@@ -150,24 +150,24 @@ export function mergeMappings(
 }
 
 /** Keys that are mapped to the shard are no strays. So an undo, which may leave strays behind, hides nothing that counts. */
-export function changeStrays(map: Map, shard: Shard, strays: StraysChange): Plan {
+export function changeStrays(map: Map, shard: Shard, strays: StraysChange): MapPlan {
   const { shard: id } = usableShard(map, shard);
   const keys = strays.add ?? strays.clear;
   const mapped = mappingsOf(map).find(
-    (entry) => entry.shard === id && typeof keys === 'object' && overlaps(entry, keys),
+    (entry) => entry.shard === id && typeof keys === 'object' && spansOverlap(entry, keys),
   );
   if (mapped) throw shardsError('keys-mapped', `The shard has the mapping ${span(map.header, mapped)}`);
   return { removes: [], adds: [], shards: [id], strays };
 }
 
-export function lockMapping(map: Map, mapping: Mapping, owner: string): Plan {
+export function lockMapping(map: Map, mapping: Mapping, owner: string): MapPlan {
   const entry = storedMapping(map, mapping);
   if (entry.owner !== undefined && entry.owner !== owner)
     throw shardsError('mapping-locked', `The mapping ${span(map.header, entry)} is locked by ${entry.owner}`);
   return { removes: [entry], adds: [{ ...entry, owner }], shards: [] };
 }
 
-export function unlockMapping(map: Map, mapping: Mapping, unlock: LockOptions & { readonly force?: boolean }): Plan {
+export function unlockMapping(map: Map, mapping: Mapping, unlock: LockOptions & { readonly force?: boolean }): MapPlan {
   const entry = unlock.force ? storedMapping(map, mapping) : mappingDocumentOf(map, mapping, unlock.owner);
   return { removes: [entry], adds: [unlocked(entry)], shards: [] };
 }
@@ -175,7 +175,7 @@ export function unlockMapping(map: Map, mapping: Mapping, unlock: LockOptions & 
 /** The most mappings that one commit unlocks: a batch has a hundred operations. */
 const UNLOCKED_AT_ONCE = 90;
 
-export function unlockAll(map: Map, owner: string): Plan {
+export function unlockAll(map: Map, owner: string): MapPlan {
   const removes = mappingsOf(map)
     .filter((entry) => entry.owner === owner)
     .slice(0, UNLOCKED_AT_ONCE);
@@ -188,8 +188,8 @@ function unlocked(entry: MappingDocument): MappingDocument {
 }
 
 /** Throws where a mapping of the map has a key in common with these keys. */
-export function refuseOverlap(map: Map, keys: Span, except: ReadonlySet<string> = new Set()): void {
-  const other = mappingsOf(map).find((entry) => !except.has(entry.id) && overlaps(entry, keys));
+export function refuseOverlap(map: Map, keys: KeySpan, except: ReadonlySet<string> = new Set()): void {
+  const other = mappingsOf(map).find((entry) => !except.has(entry.id) && spansOverlap(entry, keys));
   if (other) throw shardsError('keys-mapped', `${span(map.header, keys)} meets the mapping ${span(map.header, other)}`);
 }
 

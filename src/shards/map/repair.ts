@@ -1,10 +1,10 @@
 // Repairs all differences of a shard or of a map, however many: in steps, and with a new check where another process came
 // between.
 import { shardsError } from '../errors.ts';
-import { type Difference, MOST_AT_ONCE, type RepairSide } from './differences.ts';
+import { type MapDifference, MOST_AT_ONCE, type RepairSide } from './differences.ts';
 
 /** Which side is right, for all differences or for each; undefined: the difference stays. */
-export type RepairChoice = RepairSide | ((difference: Difference) => RepairSide | undefined);
+export type RepairChoice = RepairSide | ((difference: MapDifference) => RepairSide | undefined);
 
 export interface RepairOptions {
   /** Called after each step. */
@@ -20,13 +20,13 @@ export interface RepairProgress {
 export interface Repaired {
   readonly repaired: number;
   /** Differences that the choice leaves as they are. */
-  readonly stays: readonly Difference[];
+  readonly stays: readonly MapDifference[];
 }
 
 interface Steps {
-  readonly check: () => Promise<readonly Difference[]>;
+  readonly check: () => Promise<readonly MapDifference[]>;
   /** Resolves with the map's generation after it, if no other process has changed the map since. */
-  readonly repair: (differences: readonly Difference[], side: RepairSide) => Promise<number>;
+  readonly repair: (differences: readonly MapDifference[], side: RepairSide) => Promise<number>;
 }
 
 /** Rounds of checks. Each but the first and the last means that another process changed the map. */
@@ -41,7 +41,7 @@ export async function repairAll(
   let repaired = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const chosen = (await check()).map((difference) => ({ difference, side: sideOf(difference) }));
-    const of = (side: RepairSide | undefined): Difference[] =>
+    const of = (side: RepairSide | undefined): MapDifference[] =>
       chosen.filter((one) => one.side === side).map(({ difference }) => difference);
     const stays = of(undefined);
     let left = chosen.length - stays.length;
@@ -78,7 +78,7 @@ export async function repairInTurn(
   };
   let repaired = 0;
   for (const repair of repairs) repaired += (await repair(going)).repaired;
-  const stays: Difference[] = [];
+  const stays: MapDifference[] = [];
   for (const repair of repairs) {
     const rest = await repair(choice);
     repaired += rest.repaired;
@@ -89,22 +89,22 @@ export async function repairInTurn(
 
 const chooser =
   (choice: RepairChoice) =>
-  (difference: Difference): RepairSide | undefined =>
+  (difference: MapDifference): RepairSide | undefined =>
     typeof choice === 'function' ? choice(difference) : choice;
 
 /** Whether the right side has the mapping. */
-const comes = ({ inMap, inShard }: Difference, side: RepairSide): boolean =>
+const comes = ({ inMap, inShard }: MapDifference, side: RepairSide): boolean =>
   (side === 'map' ? inMap : inShard) !== undefined;
 
 /** What is only taken away comes first: a mapping that comes may have its keys. */
-function stepsOf(differences: readonly Difference[], side: RepairSide): Difference[][] {
+function stepsOf(differences: readonly MapDifference[], side: RepairSide): MapDifference[][] {
   const sorted = differences.toSorted((one, other) => Number(comes(one, side)) - Number(comes(other, side)));
-  const steps: Difference[][] = [];
+  const steps: MapDifference[][] = [];
   for (let at = 0; at < sorted.length; at += MOST_AT_ONCE) steps.push(sorted.slice(at, at + MOST_AT_ONCE));
   return steps;
 }
 
 const compared =
   (generation: number | undefined) =>
-  (difference: Difference): Difference =>
+  (difference: MapDifference): MapDifference =>
     generation === undefined ? difference : { ...difference, stored: { ...difference.stored, generation } };

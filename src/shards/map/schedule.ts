@@ -6,11 +6,11 @@ import { type ShardLocation, isSameLocation, shownLocation } from './documents.t
 import type { ShardMap } from './shard-map.ts';
 import type { Shard } from './values.ts';
 
-export type Period = 'day' | 'month' | 'year';
+export type MapPeriod = 'day' | 'month' | 'year';
 
 /** Declares the shards of a range map whose keys are times. Nothing of it is stored: each call brings it. */
 export interface ShardSchedule {
-  readonly every: Period;
+  readonly every: MapPeriod;
   /** How many periods after the current one are to be mapped, 1 to 60. */
   readonly ahead: number;
   /**
@@ -130,7 +130,7 @@ const problemText = (map: ShardMap, { from, location, problem }: ScheduledPeriod
   `The period of ${map.name} from ${from.toISOString()} has keys without a shard: ${shownLocation(location)}: ${problem?.message}`;
 
 /** What a template must have, so that no two periods have one database. */
-const PLACES: Readonly<Record<Period, readonly string[]>> = {
+const PLACES: Readonly<Record<MapPeriod, readonly string[]>> = {
   day: ['{yyyy}', '{mm}', '{dd}'],
   month: ['{yyyy}', '{mm}'],
   year: ['{yyyy}'],

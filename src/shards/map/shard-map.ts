@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { shardsError } from '../errors.ts';
 import type { Closed, HoldOptions } from '../gate/shard-gates.ts';
 import { type KeyTypeName, type KeyValue, encodeKey } from '../keys/key-type.ts';
-import { type Difference, type RepairSide, differencesOf, repairPlan } from './differences.ts';
+import { type MapDifference, type RepairSide, mapDifferencesOf, repairPlan } from './differences.ts';
 import {
   type Draining,
   type MapHeader,
@@ -20,14 +20,14 @@ import { Drains, type StopOptions, asDrained } from './draining.ts';
 import { assertFacts, assertLocalForm } from './forms.ts';
 import { type Inspection, inspectionOf } from './inspection.ts';
 import { LocalMaps, lost } from './local-maps.ts';
-import { Operations, type Plan, operationsOf } from './operations.ts';
+import { Operations, type MapPlan, operationsOf } from './operations.ts';
 import type { ChangeOptions, MappingFilter, NewMapping, OperationOptions, StrayKeys } from './options.ts';
 import type { ShardMapParts } from './parts.ts';
 import * as plans from './plans.ts';
 import { type RepairChoice, type RepairOptions, type Repaired, repairAll, repairInTurn } from './repair.ts';
 import type { Whole } from './header-guarded-partition.ts';
-import { NO_KEYS, type Span, covers, overlaps } from '../keys/spans.ts';
-import { type Keys, type Mapping, type Shard, keysOf, mappingOf, shardOf } from './values.ts';
+import { NO_KEYS, type KeySpan, covers, spansOverlap } from '../keys/spans.ts';
+import { type MapKeys, type Mapping, type Shard, mapKeysOf, mappingOf, shardOf } from './values.ts';
 
 /**
  * One map: which shard has which keys. Every method that changes it writes metadata only, never documents of the
@@ -129,7 +129,7 @@ export class ShardMap {
     const keys = low === undefined && high === undefined ? undefined : this.#range(low, high);
     return plans
       .mappingsOf(whole)
-      .filter((entry) => (!shard || entry.shard === shard.id) && (!keys || overlaps(entry, keys)))
+      .filter((entry) => (!shard || entry.shard === shard.id) && (!keys || spansOverlap(entry, keys)))
       .map((entry) => mappingOf(whole.header, entry));
   }
 
@@ -183,11 +183,11 @@ export class ShardMap {
    * list, and multi-shard queries are refused until all are cleared.
    * @throws MillraceError `local-map-missing`
    */
-  async strays(shard: Shard): Promise<readonly Keys[] | 'unknown'> {
+  async strays(shard: Shard): Promise<readonly MapKeys[] | 'unknown'> {
     const header = await this.#locals.header(shard.location, shard.id);
     if (!header || header.removed) throw lost(shard.location);
     const { strays = [] } = header;
-    return strays === 'unknown' ? strays : strays.map((one) => keysOf(this, one));
+    return strays === 'unknown' ? strays : strays.map((one) => mapKeysOf(this, one));
   }
 
   /** The mapping must be offline. The documents of its keys stay, as strays. */
@@ -323,15 +323,15 @@ export class ShardMap {
    * Where the map and the local maps of its shards differ, of one shard or of all. Each is compared within a map operation
    * of its own, so every shard must be reachable. Detached shards are passed over.
    */
-  async check(shard?: Shard): Promise<Difference[]> {
+  async check(shard?: Shard): Promise<MapDifference[]> {
     const all = plans.shardsOf(await this.#operations.settled());
-    const found: Difference[] = [];
+    const found: MapDifference[] = [];
     for (const document of all)
       if (!shard || document.shard === shard.id) found.push(...(await this.#compare(document.shard)));
     return found;
   }
 
-  async #compare(shard: string): Promise<Difference[]> {
+  async #compare(shard: string): Promise<MapDifference[]> {
     for (;;) {
       const document = plans.shardIn(await this.#operations.settled(), shard);
       if (!document || document.detached) return [];
@@ -346,7 +346,7 @@ export class ShardMap {
       const isLater = operationsOf(whole).some((other) => other.shards.includes(shard) && other.at > at);
       if (local.header.generation !== at || isLater) continue;
       assertLocalForm(whole.header, document, local);
-      return differencesOf(whole, document, local);
+      return mapDifferencesOf(whole, document, local);
     }
   }
 
@@ -354,12 +354,12 @@ export class ShardMap {
    * Removes differences that `check` found, in one step: `map` makes the local map as the map is, `shard` makes the map as
    * the local map is, without locks. At most 40, of one shard, from a check of that shard after which the map has not changed.
    */
-  async repair(differences: readonly Difference[], side: RepairSide, options: OperationOptions = {}): Promise<void> {
+  async repair(differences: readonly MapDifference[], side: RepairSide, options: OperationOptions = {}): Promise<void> {
     await this.#repair(differences, side, options);
   }
 
   /** Returns the generation of its begin. What the local map had before counts no longer, so its routers stop. */
-  async #repair(differences: readonly Difference[], side: RepairSide, options: OperationOptions): Promise<number> {
+  async #repair(differences: readonly MapDifference[], side: RepairSide, options: OperationOptions): Promise<number> {
     const { at, shards } = await this.#run('repair', { differences, side }, options, (map) =>
       repairPlan(map, differences, side),
     );
@@ -373,8 +373,8 @@ export class ShardMap {
    * were made stay; call it again.
    */
   repairShard(shard: Shard, choice: RepairChoice, options: RepairOptions = {}): Promise<Repaired> {
-    const check = (): Promise<Difference[]> => this.check(shard);
-    const repair = async (differences: readonly Difference[], side: RepairSide): Promise<number> => {
+    const check = (): Promise<MapDifference[]> => this.check(shard);
+    const repair = async (differences: readonly MapDifference[], side: RepairSide): Promise<number> => {
       const at = await this.#repair(differences, side, {});
       // Its begin has the generation `at`, and showing it is the next commit.
       return at + 1;
@@ -399,7 +399,7 @@ export class ShardMap {
     verb: string,
     request: unknown,
     { operationId = randomUUID(), dryRun }: OperationOptions,
-    plan: (map: Whole<MapHeader>) => Plan,
+    plan: (map: Whole<MapHeader>) => MapPlan,
   ): Promise<Pick<OperationDocument, 'at' | 'removes' | 'adds' | 'shards'>> {
     if (!dryRun) return this.#drains.run({ id: operationId, verb, request }, plan);
     const whole = await this.#whole();
@@ -421,7 +421,7 @@ export class ShardMap {
     return shardOf(adds.find(isShard)!);
   }
 
-  #keys({ key, low, high }: NewMapping): Span {
+  #keys({ key, low, high }: NewMapping): KeySpan {
     if (this.kind === 'range' && key === undefined) return this.#range(low, high);
     if (this.kind === 'list' && key !== undefined && low === undefined && high === undefined) {
       const code = encodeKey(this.keyType, key);
@@ -430,7 +430,7 @@ export class ShardMap {
     throw shardsError('keys-invalid', `A mapping of the ${this.kind} map ${this.name} can't have these keys`);
   }
 
-  #range(from?: KeyValue, to?: KeyValue): Span {
+  #range(from?: KeyValue, to?: KeyValue): KeySpan {
     this.assertRange('read by a range');
     const low = from === undefined ? '' : encodeKey(this.keyType, from);
     if (to === undefined) return { low };
@@ -446,4 +446,4 @@ export class ShardMap {
   }
 }
 
-type RunArguments = [string, unknown, OperationOptions, (map: Whole<MapHeader>) => Plan];
+type RunArguments = [string, unknown, OperationOptions, (map: Whole<MapHeader>) => MapPlan];

@@ -1,6 +1,6 @@
 // Strays are keys whose documents may be in a shard though the map doesn't give them to it. Those that a shard loses become
 // strays by the operation that takes them; those that it gains stop being strays. docs/SPEC-routing.md has why.
-import { type Span, joined, without } from '../keys/spans.ts';
+import { type KeySpan, joined, withoutSpan } from '../keys/spans.ts';
 import type { LocalHeader, Strays, StraysChange } from './documents.ts';
 
 /** More are not stored: the header would grow, which every validation reads. Queries are refused then. */
@@ -10,8 +10,8 @@ type Fields = Pick<LocalHeader, 'strays' | 'arrivals'>;
 
 /** The mappings that a shard loses, and those that it has then, at least what it gains. */
 interface Change {
-  readonly before: readonly Span[];
-  readonly after: readonly Span[];
+  readonly before: readonly KeySpan[];
+  readonly after: readonly KeySpan[];
 }
 
 /** The header's fields after an operation of a generation. */
@@ -34,8 +34,8 @@ export const reversed = ({ add, clear }: StraysChange): StraysChange => ({
   ...(add && { clear: add }),
 });
 
-function changed(strays: Strays, more: readonly Span[], less: readonly Span[]): Strays {
+function changed(strays: Strays, more: readonly KeySpan[], less: readonly KeySpan[]): Strays {
   if (strays === 'unknown') return strays;
-  const next = without(joined(strays, more), less);
+  const next = withoutSpan(joined(strays, more), less);
   return next.length > MOST_STRAYS ? 'unknown' : next;
 }

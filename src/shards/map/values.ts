@@ -1,7 +1,7 @@
 // What a caller holds of a map: immutable values. Each change of a shard or a mapping makes the value in hand void.
 import type { KeyJson } from '../keys/codec.ts';
 import { keyJson, shownKey } from '../keys/key-type.ts';
-import type { Span } from '../keys/spans.ts';
+import type { KeySpan } from '../keys/spans.ts';
 import type { MapHeader, MappingDocument, MappingStatus, ShardDocument, ShardLocation } from './documents.ts';
 
 /** A database with a part of the documents. */
@@ -42,13 +42,13 @@ export const shardOf = ({ shard, version, location, detached }: ShardDocument): 
 
 export function mappingOf(map: Typed, entry: MappingDocument): Mapping {
   const { id, shard, status } = entry;
-  return { id, shard, status, ...keysOf(map, entry), text: span(map, entry) };
+  return { id, shard, status, ...mapKeysOf(map, entry), text: span(map, entry) };
 }
 
 /** Keys as documents have them: `key` of a list map, `low` and `high` of a range map. */
-export type Keys = Pick<Mapping, 'key' | 'low' | 'high'>;
+export type MapKeys = Pick<Mapping, 'key' | 'low' | 'high'>;
 
-export function keysOf({ kind, keyType }: Typed, { low, high }: Span): Keys {
+export function mapKeysOf({ kind, keyType }: Typed, { low, high }: KeySpan): MapKeys {
   if (kind === 'list') return { key: keyJson(keyType, low) };
   return {
     ...(low !== '' && { low: keyJson(keyType, low) }),
@@ -57,8 +57,8 @@ export function keysOf({ kind, keyType }: Typed, { low, high }: Span): Keys {
 }
 
 /** The keys of a mapping, for a message. */
-export function span(map: Typed, entry: Span): string {
-  const { key, low, high } = keysOf(map, entry);
+export function span(map: Typed, entry: KeySpan): string {
+  const { key, low, high } = mapKeysOf(map, entry);
   return key === undefined ? shownRange(map, { low, high }) : shownKey(map.keyType, key);
 }
 

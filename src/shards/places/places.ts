@@ -7,11 +7,11 @@ import { type ShardLocation, addressOf } from '../map/documents.ts';
  * What a client is for: `administration` changes maps, `routing` reads them and writes the routers' container,
  * `connection` reads and writes the documents of the application.
  */
-export type Purpose = 'administration' | 'routing' | 'connection';
+export type ShardPurpose = 'administration' | 'routing' | 'connection';
 
 /** How to sign in: an account key, or an identity as the identity library has them. */
-export type Credential = { readonly key: string } | Identity;
-export type Identity = NonNullable<CosmosClientOptions['aadCredentials']>;
+export type ShardCredential = { readonly key: string } | ShardIdentity;
+export type ShardIdentity = NonNullable<CosmosClientOptions['aadCredentials']>;
 
 export interface PlacesOptions {
   /** The account of locations that name none. */
@@ -19,7 +19,7 @@ export interface PlacesOptions {
   /** Other accounts that are signed in to by key. */
   readonly accounts?: readonly AccountSettings[];
   /** By purpose. Absent: the account's key, or the identity of the environment. */
-  readonly identities?: Readonly<Partial<Record<Purpose, Identity>>>;
+  readonly identities?: Readonly<Partial<Record<ShardPurpose, ShardIdentity>>>;
   /** Azure region names, nearest first. Empty: each account's own order. */
   readonly preferredRegions?: readonly string[];
   /** For each client: its transport, or the marks of bulk work. */
@@ -30,9 +30,9 @@ export interface PlacesOptions {
 
 export interface ConnectOptions {
   /** Default: `connection`. */
-  readonly purpose?: Purpose;
+  readonly purpose?: ShardPurpose;
   /** For this call, in place of the one of the purpose and of the account. */
-  readonly credential?: Credential;
+  readonly credential?: ShardCredential;
 }
 
 /**
@@ -42,7 +42,7 @@ export interface ConnectOptions {
 export class Places {
   readonly #options: PlacesOptions;
   /** By credential, then by the address of the account. `undefined`: as the account is signed in to. */
-  readonly #clients = new Map<Credential | undefined, Map<string, CosmosClient>>();
+  readonly #clients = new Map<ShardCredential | undefined, Map<string, CosmosClient>>();
   readonly #checked = new WeakMap<CosmosClient, Promise<void>>();
 
   constructor(options: PlacesOptions) {
@@ -112,7 +112,7 @@ export class Places {
 
 function signIn(
   account: AccountSettings,
-  by: Credential | undefined,
+  by: ShardCredential | undefined,
   regions: readonly string[] | undefined,
   more: PlacesOptions['client'],
 ): CosmosClient {

@@ -2,7 +2,7 @@
 import type { Token } from '../../base/sql-tokens.ts';
 
 /** Cuts a list at its commas. */
-export function listOf(tokens: readonly Token[]): Token[][] {
+export function columnList(tokens: readonly Token[]): Token[][] {
   const parts: Token[][] = [[]];
   for (const token of tokens)
     if (token.depth === 0 && token.text === ',') parts.push([]);
@@ -10,7 +10,7 @@ export function listOf(tokens: readonly Token[]): Token[][] {
   return parts;
 }
 
-export const textOf = (text: string, tokens: readonly Token[]): string =>
+export const columnText = (text: string, tokens: readonly Token[]): string =>
   tokens.length === 0 ? '' : text.slice(tokens[0]!.start, tokens.at(-1)!.end);
 
 /** Whether one of the functions is called outside of subqueries. */

@@ -1,12 +1,12 @@
 import { digest, isObject } from '../../base/json.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import type { MultiShardQueryInput } from './types.ts';
-import type { Place } from './shard-reading.ts';
+import type { QueriedShard } from './shard-reading.ts';
 import type { ShardState } from './snapshot.ts';
 
 /** Where a reading is. It names its shards and what it leaves out in each, so that it goes on with the map it began with. */
 export interface ReadingState {
-  readonly shards: readonly ({ readonly id: string; readonly place: Place } & ShardState)[];
+  readonly shards: readonly ({ readonly id: string; readonly place: QueriedShard } & ShardState)[];
   readonly failed: readonly { readonly id: string; readonly reason: string }[];
   /** Rows that are still to be passed over, and those that may still be given. Absent: any number. */
   readonly skip: number;
@@ -14,7 +14,7 @@ export interface ReadingState {
 }
 
 /** What a continuation belongs to. */
-export const askedOf = ({ map, container, sql, withOwn = false }: MultiShardQueryInput): string =>
+export const queryAskedOf = ({ map, container, sql, withOwn = false }: MultiShardQueryInput): string =>
   digest([map.name, container, sql, withOwn]);
 
 export const continuationOf = (asked: string, state: ReadingState): string =>

@@ -2,7 +2,7 @@
 import type { SqlParameter } from '@azure/cosmos';
 import { keyJson } from '../keys/key-type.ts';
 import type { MapFacts } from '../map/documents.ts';
-import type { Span } from '../keys/spans.ts';
+import type { KeySpan } from '../keys/spans.ts';
 
 export interface Exclusion {
   readonly conditions: readonly string[];
@@ -17,7 +17,7 @@ const STRAYS = '@millraceStrays';
  * the map's type may be left out.
  * @param key the property in the query, such as `c["tenantId"]`
  */
-export function exclusionOf({ kind, keyType }: MapFacts, strays: readonly Span[], key: string): Exclusion {
+export function exclusionOf({ kind, keyType }: MapFacts, strays: readonly KeySpan[], key: string): Exclusion {
   if (strays.length === 0) return { conditions: [], parameters: [] };
   const guard = `${keyType === 'int32' ? 'IS_NUMBER' : 'IS_STRING'}(${key})`;
   if (kind === 'list') {

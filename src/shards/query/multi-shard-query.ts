@@ -6,13 +6,13 @@ import { hiding } from '../../client/tenant-reader.ts';
 import { splitPath } from '../../cosmos/paths.ts';
 import { shardsError } from '../errors.ts';
 import { shownLocation } from '../map/documents.ts';
-import { type ReadingState, askedOf, continuationOf, stateIn } from './continuation.ts';
+import { type ReadingState, queryAskedOf, continuationOf, stateIn } from './continuation.ts';
 import { exclusionOf } from './exclusion.ts';
 import { Merge } from './merge.ts';
-import { type QueryPlan, planOf } from './plan.ts';
+import { type QueryPlan, shardPlanOf } from './plan.ts';
 import { ShardAccess, ShardReading } from './shard-reading.ts';
 import { type ShardState, snapshotOf } from './snapshot.ts';
-import type { MultiShardQueryInput, QueryShard, ShardFailure, ShardPage } from './types.ts';
+import type { MultiShardQueryInput, QueryShard, ShardFailure, QueryShardPage } from './types.ts';
 
 /** How often a query of which nothing was given begins again because keys began to move. */
 const ROUNDS = 5;
@@ -31,12 +31,12 @@ export class MultiShardQuery<T> implements AsyncIterable<T> {
   constructor(input: MultiShardQueryInput) {
     const { map, container, sql } = input;
     this.#input = input;
-    this.#plan = planOf(typeof sql === 'string' ? { query: sql } : sql);
+    this.#plan = shardPlanOf(typeof sql === 'string' ? { query: sql } : sql);
     const path = Object.hasOwn(map.schema.sharded, container) ? map.schema.sharded[container] : undefined;
     if (path === undefined)
       throw shardsError('container-unsharded', `The map ${map.name} has no sharded container ${container}`);
     this.#key = property(this.#plan.alias, splitPath(path));
-    this.#asked = askedOf(input);
+    this.#asked = queryAskedOf(input);
   }
 
   /** Row by row. @throws as `pages` */
@@ -45,10 +45,10 @@ export class MultiShardQuery<T> implements AsyncIterable<T> {
   }
 
   /** All in one page. @throws as `pages` */
-  async all(): Promise<ShardPage<T>> {
+  async all(): Promise<QueryShardPage<T>> {
     const items: T[] = [];
     const shards: string[] = [];
-    let last: ShardPage<T> | undefined;
+    let last: QueryShardPage<T> | undefined;
     for await (const page of this.pages()) {
       last = page;
       for (const item of page.items) items.push(item);
@@ -63,7 +63,7 @@ export class MultiShardQuery<T> implements AsyncIterable<T> {
    * @throws MillraceError `shard-query-failed`, `shard-query-late`, `shard-query-moved`, `shard-query-distinct`,
    * `shard-query-order`, `shard-map-changing`, `strays-unknown`; UsageError `continuation-invalid`
    */
-  async *pages(continuation?: string): AsyncGenerator<ShardPage<T>, void, undefined> {
+  async *pages(continuation?: string): AsyncGenerator<QueryShardPage<T>, void, undefined> {
     const from = continuation === undefined ? undefined : stateIn(continuation, this.#asked);
     let isBegun = from !== undefined;
     for (let round = 1; ; round++) {
@@ -168,7 +168,7 @@ class Reading<T> {
     this.#merge = new Merge(this.#plan, readings, { fail, concurrency, mostDistinct, skip, left });
   }
 
-  async page(asked: string): Promise<ShardPage<T>> {
+  async page(asked: string): Promise<QueryShardPage<T>> {
     const { pageSize = 100 } = this.#input;
     const merge = this.#merge;
     const { items, shards, done } = await merge.page(pageSize);

@@ -4,7 +4,7 @@ import { readQuery } from '../../client/query-text.ts';
 import type { Token } from '../../base/sql-tokens.ts';
 import type { Refuse } from '../../client/sql-tokens.ts';
 import { shardsError } from '../errors.ts';
-import { calls, listOf, textOf } from './columns.ts';
+import { calls, columnList, columnText } from './columns.ts';
 
 /** Rows of single documents. In a query with an order a shard's row has the values to sort by. */
 export interface QueryPlan {
@@ -33,7 +33,7 @@ const refuse: Refuse = (query, why) =>
 const AGGREGATES = ['COUNT', 'COUNTIF', 'SUM', 'AVG', 'MIN', 'MAX', 'MAKELIST', 'MAKESET'];
 
 /** @throws UsageError `shard-query-unreadable`, `shard-query-aggregate` */
-export function planOf(spec: SqlQuerySpec): QueryPlan {
+export function shardPlanOf(spec: SqlQuerySpec): QueryPlan {
   const { query, parameters = [] } = spec;
   const read = readQuery(query, refuse);
   const { text, alias, clauses, condition, head } = read;
@@ -59,7 +59,7 @@ export function planOf(spec: SqlQuerySpec): QueryPlan {
     from,
     where,
     select,
-    order: clauses.ORDER && listOf(afterBy(query, clauses.ORDER)),
+    order: clauses.ORDER && columnList(afterBy(query, clauses.ORDER)),
   };
   const common = { alias, parameters, distinct: select.distinct, skip: offset, limit: top ?? limit ?? Infinity };
   return rowsPlan(parts, common);
@@ -84,7 +84,7 @@ function rowsPlan({ query, text, from, where, select, order }: Parts, common: Co
   const most = isCut ? common.skip + common.limit : undefined;
   const cut = most !== undefined && common.skip > 0 ? ` OFFSET 0 LIMIT ${most}` : '';
   const top = most !== undefined && cut === '' ? `TOP ${most} ` : '';
-  const list = textOf(text, select.list);
+  const list = columnText(text, select.list);
   const keys = `[${terms.map(({ expression }) => `{"v": ${expression}}`).join(', ')}]`;
   const isStar = list === '*';
   // Results of a DISTINCT are wrapped, because the client drops those that are falsy (ASM-E36).
@@ -138,7 +138,7 @@ function termOf(query: string, text: string, tokens: readonly Token[]) {
   if (expression.length === 0) throw refuse(query, 'its ORDER BY lacks an expression');
   if (expression[0]?.word === 'RANK' || calls(expression, ['VECTORDISTANCE', 'RRF']))
     throw refuse(query, 'its order is a rank that each shard would count for itself');
-  return { all: textOf(text, tokens), expression: textOf(text, expression), descending: last === 'DESC' };
+  return { all: columnText(text, tokens), expression: columnText(text, expression), descending: last === 'DESC' };
 }
 
 function boundsOf(

@@ -85,7 +85,7 @@ export class ShardAccess {
 }
 
 /** Where a reading of a shard is, for a continuation. */
-export interface Place {
+export interface QueriedShard {
   /** The client's continuation of the page; absent: the first page. */
   readonly token?: string;
   /** Rows of that page that were given. */
@@ -99,7 +99,7 @@ export interface ReadingInput {
   readonly pageSize: number;
   /** The generation of the local map at which the strays of `spec` were read. */
   readonly generation: number;
-  readonly from?: Place;
+  readonly from?: QueriedShard;
 }
 
 /** Interrupted queries of which no row was given are sent again. */
@@ -114,7 +114,7 @@ export class ShardReading<T> {
   readonly #input: ReadingInput;
   #pages: QueryPages<T>;
   /** Of the page in hand. Undefined: the page can't be read again. */
-  #place: Place | undefined;
+  #place: QueriedShard | undefined;
   #page: readonly T[] = [];
   #at = 0;
   /** Rows that were given before the continuation. Its pages may have had another size. */
@@ -166,7 +166,7 @@ export class ShardReading<T> {
   }
 
   /** Undefined: the client can't resume here. */
-  get place(): Place | undefined {
+  get place(): QueriedShard | undefined {
     const isUsed = this.#at >= this.#page.length;
     if (this.#ended && isUsed) return { skip: 0, done: true };
     if (this.#page.length === 0) return this.#place;

@@ -3,13 +3,13 @@ import type { Clock } from '../../base/clock.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { shardsError } from '../errors.ts';
 import type { LocalHeader } from '../map/documents.ts';
-import type { Span } from '../keys/spans.ts';
+import type { KeySpan } from '../keys/spans.ts';
 
 /** What a query leaves out in one shard. */
 export interface ShardState {
   /** Of the local map. */
   readonly generation: number;
-  readonly strays: readonly Span[];
+  readonly strays: readonly KeySpan[];
 }
 
 export interface SnapshotOptions {

@@ -58,7 +58,7 @@ export interface ShardFailure {
   readonly error: unknown;
 }
 
-export interface ShardPage<T> {
+export interface QueryShardPage<T> {
   readonly items: readonly T[];
   /** Beside each item: the id of its shard. */
   readonly shards: readonly string[];

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { Unavailable } from '../../cosmos/retry.ts';
 import { shardsError } from '../errors.ts';
-import type { Span } from '../keys/spans.ts';
+import type { KeySpan } from '../keys/spans.ts';
 import {
   type LocalHeader,
   type MappingDocument,
@@ -33,7 +33,7 @@ export interface KnownShardOptions extends Required<Pick<RouterOptions, 'validFo
 }
 
 /** A mapping that the map showed. What the shard says of it is in `digest` and `isVoid`. */
-export class CachedMapping implements Span {
+export class CachedMapping implements KeySpan {
   readonly status: MappingStatus;
   readonly shard: KnownShard;
   /** The digest of a local map that has this mapping. */

@@ -1,7 +1,7 @@
 import type { Database } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
 import { readItem } from '../../cosmos/read-item.ts';
-import { type Span, covers } from '../keys/spans.ts';
+import { type KeySpan, covers } from '../keys/spans.ts';
 import { shardsError } from '../errors.ts';
 import { allOf } from '../map/cosmos-sheet.ts';
 import {
@@ -68,7 +68,7 @@ export class MapReader {
   }
 
   /** The ids of the shards that have some of the keys. */
-  async shardIds({ low, high }: Span): Promise<ReadonlySet<string>> {
+  async shardIds({ low, high }: KeySpan): Promise<ReadonlySet<string>> {
     const before = high === undefined ? '' : ' AND c.low < @high';
     const query = `SELECT DISTINCT VALUE c.shard FROM c WHERE ${IS_MAPPING} AND (NOT IS_DEFINED(c.high) OR c.high > @low OR c.low = @low)${before}`;
     const parameters = [{ name: '@low', value: low }, ...(high === undefined ? [] : [{ name: '@high', value: high }])];

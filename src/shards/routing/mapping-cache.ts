@@ -1,8 +1,8 @@
 import type { KeyValue } from '../keys/key-type.ts';
-import { type Span, covers, overlaps } from '../keys/spans.ts';
+import { type KeySpan, covers, spansOverlap } from '../keys/spans.ts';
 
 /** Mappings of one map in memory, in the order of their codes; no key has two. */
-export class MappingCache<M extends Span> {
+export class MappingCache<M extends KeySpan> {
   /** Sorted by `low`. */
   #mappings: M[] = [];
   /** Keys as callers gave them. Its mappings are all in `#mappings`: where one leaves there, this is cleared. */
@@ -33,9 +33,9 @@ export class MappingCache<M extends Span> {
   /** Takes the place of the mappings that have a key in common with it. Returns how many these were. */
   put(mapping: M): number {
     let from = this.#after(mapping.low);
-    if (from > 0 && overlaps(this.#mappings[from - 1]!, mapping)) from -= 1;
+    if (from > 0 && spansOverlap(this.#mappings[from - 1]!, mapping)) from -= 1;
     let to = from;
-    while (to < this.size && overlaps(this.#mappings[to]!, mapping)) to += 1;
+    while (to < this.size && spansOverlap(this.#mappings[to]!, mapping)) to += 1;
     this.#replace(from, to - from, mapping);
     return to - from;
   }

@@ -6,7 +6,7 @@ import { shardsError } from '../errors.ts';
 import { type Held, type ShardGate, type ShardPass, openShardGate } from '../gate/shard-gate.ts';
 import type { KeyJson } from '../keys/codec.ts';
 import { type KeyTypeName, type KeyValue, encodeKey, keyJson, shownKey } from '../keys/key-type.ts';
-import type { Span } from '../keys/spans.ts';
+import type { KeySpan } from '../keys/spans.ts';
 import { type MapKind, type ShardDocument, type ShardSchema, shownLocation } from '../map/documents.ts';
 import { type MultiShardQuery, multiShardQuery } from '../query/multi-shard-query.ts';
 import type { QueryShard } from '../query/types.ts';
@@ -38,7 +38,7 @@ export async function openRouter(map: string, options: RouterOptions): Promise<R
     const local = new LocalReader(reader.header.name, shard.shard, at, { clock, withinMs: shardWithinMs });
     return new KnownShard(shard, at, local, { clock, validForMs });
   };
-  const list = async (keys: Span | undefined): Promise<readonly QueryShard[]> => {
+  const list = async (keys: KeySpan | undefined): Promise<readonly QueryShard[]> => {
     const [all, ids] = await Promise.all([reader.shards(), keys && reader.shardIds(keys)]);
     return all
       .filter(({ shard }) => ids?.has(shard) ?? true)
@@ -59,7 +59,7 @@ export async function openRouter(map: string, options: RouterOptions): Promise<R
 interface RouterParts {
   readonly reader: Pick<MapReader, 'header' | 'lookups'>;
   /** The shards of the map now, or those that have some of the keys. */
-  readonly list: (keys: Span | undefined) => Promise<readonly QueryShard[]>;
+  readonly list: (keys: KeySpan | undefined) => Promise<readonly QueryShard[]>;
   readonly routes: Routes;
   readonly clock: Clock;
   readonly shardWithinMs: number;
@@ -166,7 +166,7 @@ export class Router implements AsyncDisposable {
     sql: string | SqlQuerySpec,
     { low, high, ...options }: RouterQueryOptions = {},
   ): MultiShardQuery<T> {
-    const part: Span = {
+    const part: KeySpan = {
       low: low === undefined ? '' : encodeKey(this.keyType, low),
       ...(high !== undefined && { high: encodeKey(this.keyType, high) }),
     };

@@ -10,9 +10,9 @@ import type { Container } from '../../model/model.ts';
 import type { Query } from '../../model/query.ts';
 import { valueAt } from '../../model/rules/facts.ts';
 import type { Meant } from './meaning.ts';
-import { type Bound, type Question, bind } from './question.ts';
+import { type ProofBound, type ProofQuestion, bind } from './question.ts';
 
-export interface Asked {
+export interface AskedPattern {
   /** Different sets of parameters. */
   readonly runs: number;
   /** Rows of the answers, over all runs. */
@@ -31,12 +31,12 @@ const NOTHING = { runs: 0, rows: 0, ru: 0 };
 const WITHOUT_DOCUMENTS = 'its container has no document';
 
 /** `documents`: those for which parameters are made. `meant`: what the answers must be by the document. */
-export async function ask(
-  question: Question,
+export async function askPattern(
+  question: ProofQuestion,
   database: Database,
   documents: readonly Doc[],
   meant: readonly Meant[],
-): Promise<Asked> {
+): Promise<AskedPattern> {
   if (question.kind === 'none') return { ...NOTHING, why: question.why };
   if (question.kind === 'point-read') return pointReads(question.container, database, documents, meant);
   try {
@@ -53,7 +53,7 @@ async function query(
   container: Live,
   documents: readonly Doc[],
   meant: readonly Meant[],
-): Promise<Asked> {
+): Promise<AskedPattern> {
   const { sets, why } = boundSets(asked, documents, meant);
   if (sets.length === 0) return { ...NOTHING, why };
   const total = { ...NOTHING };
@@ -80,7 +80,7 @@ function boundSets(
   asked: Query,
   documents: readonly Doc[],
   meant: readonly Meant[],
-): { readonly sets: readonly (readonly Bound[])[]; readonly why: string } {
+): { readonly sets: readonly (readonly ProofBound[])[]; readonly why: string } {
   let why = WITHOUT_DOCUMENTS;
   const own = EDGES.flatMap((edge) =>
     documents.flatMap((doc) => {
@@ -90,7 +90,7 @@ function boundSets(
       return [];
     }),
   );
-  const different = (sets: readonly (readonly Bound[])[]): [string, readonly Bound[]][] =>
+  const different = (sets: readonly (readonly ProofBound[])[]): [string, readonly ProofBound[]][] =>
     [...new Map(sets.map((bound) => [canonical(bound), bound]))].slice(0, RUNS);
   const sets = new Map([...different(own), ...different(meant.flatMap((one) => one.parameters(asked)))]);
   return { sets: [...sets.values()], why };
@@ -126,7 +126,7 @@ async function pointReads(
   database: Database,
   documents: readonly Doc[],
   meant: readonly Meant[],
-): Promise<Asked> {
+): Promise<AskedPattern> {
   const total = { ...NOTHING };
   for (const doc of documents.slice(0, RUNS)) {
     const found = await readOne(database.container(container.name), container, doc);

@@ -7,23 +7,23 @@ import type { Meaning } from '../../model/documents.ts';
 import type { Query } from '../../model/query.ts';
 import { queryOf } from '../../model/reader/sql.ts';
 import { valueAt } from '../../model/rules/facts.ts';
-import { type Bound, type Question, bind } from './question.ts';
+import { type ProofBound, type ProofQuestion, bind } from './question.ts';
 import { differenceOf } from './difference.ts';
 
 /** Evaluates a query over documents. */
-export type Evaluate = (text: string, parameters: readonly Bound[], documents: readonly Doc[]) => unknown[];
+export type Evaluate = (text: string, parameters: readonly ProofBound[], documents: readonly Doc[]) => unknown[];
 
 export async function evaluator(): Promise<Evaluate> {
-  const { prepare } = await import('../../emulator/sql/prepare.ts');
+  const { prepareQuery } = await import('../../emulator/sql/prepare.ts');
   return (text, parameters, documents) => {
     const rows = documents.map((doc) => ({ doc, text: JSON.stringify(doc) }));
     const values = new Map(parameters.map(({ name, value }) => [name, value]));
-    return [...prepare(text, values).run(rows)].map((row) => JSON.parse(row) as unknown);
+    return [...prepareQuery(text, values).run(rows)].map((row) => JSON.parse(row) as unknown);
   };
 }
 
 /** Whether a meaning of a pattern is about the answers of `question`: one for a type is about the container that has it. */
-export const isAbout = ({ type }: Meaning, question: Question): boolean =>
+export const isAbout = ({ type }: Meaning, question: ProofQuestion): boolean =>
   type === undefined || !('container' in question) || question.container.types.some(({ name }) => name === type);
 
 /** One pattern's meaning over the present source documents. */
@@ -56,7 +56,7 @@ export class Meant {
   }
 
   /** Parameters of the pattern's query by source documents: so rows that the sink lacks are asked for too. */
-  parameters({ text }: Query): (readonly Bound[])[] {
+  parameters({ text }: Query): (readonly ProofBound[])[] {
     const query = queryOf(this.meaning.text);
     const names = new Set(text.match(/@\w+/g));
     if (!query) return [];
@@ -71,7 +71,7 @@ export class Meant {
   }
 
   /** The first difference of a query's rows, in words. Order and limit of the meaning hold; else they are the query's own. */
-  ofQuery(query: Query, parameters: readonly Bound[], found: readonly unknown[]): string | undefined {
+  ofQuery(query: Query, parameters: readonly ProofBound[], found: readonly unknown[]): string | undefined {
     const rows = this.#rows(parameters);
     if (typeof rows === 'string') return rows;
     const wrong = this.#unlike(query, rows);
@@ -117,7 +117,7 @@ export class Meant {
   }
 
   /** In words, why the meaning has no rows. */
-  #rows(parameters: readonly Bound[]): Doc[] | string {
+  #rows(parameters: readonly ProofBound[]): Doc[] | string {
     try {
       return this.#evaluate(this.#body, parameters, this.#documents).map(asRow);
     } catch (cause) {
@@ -167,7 +167,7 @@ function compare(a: Doc, b: Doc, { order }: Query): number {
   return 0;
 }
 
-function numberBehind(words: string, text: string, parameters: readonly Bound[]): number | undefined {
+function numberBehind(words: string, text: string, parameters: readonly ProofBound[]): number | undefined {
   const [, number] = new RegExp(String.raw`\b(?:${words})\s+(\d+|@\w+)`, 'i').exec(text) ?? [];
   const value = number?.startsWith('@') ? parameters.find(({ name }) => name === number)?.value : number;
   return value === undefined ? undefined : Number(value);

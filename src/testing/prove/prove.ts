@@ -7,16 +7,16 @@ import type { PipelineSource } from '../../contract/declared.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { ownFields, rowKey } from '../../pipeline/oracle/recompute.ts';
 import type { Doc } from '../../pipeline/specs.ts';
-import type { Design, Mapping, Meaning, Requirements } from '../../model/documents.ts';
-import type { Model, Place } from '../../model/model.ts';
+import type { Design, PatternMapping, Meaning, Requirements } from '../../model/documents.ts';
+import type { Model, SourceLine } from '../../model/model.ts';
 import { checkDocuments } from '../../model/rules/index.ts';
 import { planModel } from '../../procedures/apply/apply.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { Scenario } from '../scenario.ts';
 import { onePartitionEach, servicesOn } from '../test-pipeline.ts';
-import { ask, isVisible } from './ask.ts';
+import { askPattern, isVisible } from './ask.ts';
 import { type Evaluate, Meant, evaluator, isAbout } from './meaning.ts';
-import { type Question, questionOf, reachOf } from './question.ts';
+import { type ProofQuestion, questionOf, proofReachOf } from './question.ts';
 
 /** `run`: no meaning was compared with its answers. */
 export type Verdict = 'proved' | 'run' | 'not run' | 'different';
@@ -28,7 +28,7 @@ export interface PatternProof {
   /** Why it was not run, or the first difference. */
   readonly why?: string;
   readonly container?: string;
-  readonly how?: Question['kind'];
+  readonly how?: ProofQuestion['kind'];
   /** It reads documents that projections write. */
   readonly derived: boolean;
   /** The fields that were compared with its meaning. */
@@ -54,7 +54,7 @@ export interface Proof {
   /** How derived documents differ from a recomputation by code that shares nothing with the projections. */
   readonly difference?: string;
   /** Errors of the contract between code and document (`model check`, group G). While there is one, nothing is proved. */
-  readonly contract: readonly { readonly rule: string; readonly message: string; readonly at: Place }[];
+  readonly contract: readonly { readonly rule: string; readonly message: string; readonly at: SourceLine }[];
   readonly patterns: readonly PatternProof[];
   /** What the proof left out, and why. */
   readonly notes: readonly string[];
@@ -115,7 +115,7 @@ export async function prove(
     for (const one of patternsOf(design, requirements, model, only)) {
       const meant = one.meanings.map((meaning) => new Meant(meaning, proving.evaluate, sourcesIn(meaning, proving)));
       const documents = documentsFor(one.question, proving, meant);
-      patterns.push(proofOf(one, await ask(one.question, database, documents, meant), meant, proving));
+      patterns.push(proofOf(one, await askPattern(one.question, database, documents, meant), meant, proving));
     }
     const left = [...effects, ...publishes, ...ingests, ...archives].map(({ name }) => name);
     const count = (verdict: Verdict): number => patterns.filter((of) => of.verdict === verdict).length;
@@ -172,7 +172,7 @@ const sourcesIn = ({ container }: Meaning, { stored, sinks }: Proving): readonly
  * What the container has, and the examples of the document that it doesn't have: so a document that should be there is
  * asked for. Those of the type that the pattern reads come first.
  */
-function documentsFor(question: Question, { stored }: Proving, meant: readonly Meant[]): readonly Doc[] {
+function documentsFor(question: ProofQuestion, { stored }: Proving, meant: readonly Meant[]): readonly Doc[] {
   if (question.kind === 'none') return [];
   const { name, partitionKey, types } = question.container;
   const present = stored.get(name) ?? [];
@@ -185,8 +185,8 @@ function documentsFor(question: Question, { stored }: Proving, meant: readonly M
 interface Pattern {
   readonly pattern: string;
   readonly description: string;
-  readonly row?: Mapping;
-  readonly question: Question;
+  readonly row?: PatternMapping;
+  readonly question: ProofQuestion;
   readonly meanings: readonly Meaning[];
 }
 
@@ -204,7 +204,7 @@ function whyUnproved({ row }: Pattern, meant: readonly Meant[], { provable }: Pr
 
 function proofOf(
   of: Pattern,
-  { first, why, ...took }: Awaited<ReturnType<typeof ask>>,
+  { first, why, ...took }: Awaited<ReturnType<typeof askPattern>>,
   meant: readonly Meant[],
   proving: Proving,
 ): PatternProof {
@@ -213,7 +213,7 @@ function proofOf(
   const ran = took.rows > 0 ? (unproved === undefined ? 'proved' : 'run') : 'not run';
   const verdict: Verdict = first !== undefined ? 'different' : ran;
   const said = first ?? (verdict === 'not run' ? (why ?? 'no example document is in its result') : undefined);
-  const reach = question.kind === 'query' ? reachOf(question.container, question.query) : 'one partition';
+  const reach = question.kind === 'query' ? proofReachOf(question.container, question.query) : 'one partition';
   const isUnordered =
     question.kind === 'query' && question.query.order.length > 0 && !meant.some(({ ordered }) => ordered);
   const columns = [...new Set(meant.flatMap((one) => [...one.columns]))];

@@ -1,11 +1,11 @@
 // How an access pattern is run, by its row of the mapping, and the values of its parameters, from documents.
 import { valueAt } from '../../model/rules/facts.ts';
-import type { Mapping, ProjectionRow } from '../../model/documents.ts';
+import type { PatternMapping, ProjectionRow } from '../../model/documents.ts';
 import type { Query } from '../../model/query.ts';
 import type { Container, Model } from '../../model/model.ts';
 import type { Doc } from '../../pipeline/specs.ts';
 
-export type Question =
+export type ProofQuestion =
   | { readonly kind: 'query'; readonly container: Container; readonly query: Query }
   | { readonly kind: 'point-read'; readonly container: Container }
   | { readonly kind: 'none'; readonly why: string };
@@ -14,8 +14,8 @@ export type Question =
 const OUTSIDE = /^(react|send|publish|custom|ingest|archive)/i;
 const FROM_ARCHIVE = /archive|restore|blob|cold/i;
 
-export function questionOf(row: Mapping, projections: readonly ProjectionRow[], model: Model): Question {
-  const none = (why: string): Question => ({ kind: 'none', why });
+export function questionOf(row: PatternMapping, projections: readonly ProjectionRow[], model: Model): ProofQuestion {
+  const none = (why: string): ProofQuestion => ({ kind: 'none', why });
   const text = `${row.operationText} ${row.notes} ${row.unknown.join(' ')}`;
   const outside = projections.find(
     ({ kind, serves }) =>
@@ -37,7 +37,7 @@ export function questionOf(row: Mapping, projections: readonly ProjectionRow[], 
 }
 
 /** How many partitions a query reads, by the parts of the partition key that it names by equality. */
-export function reachOf(
+export function proofReachOf(
   { partitionKey }: Container,
   { equal }: Query,
 ): 'one partition' | 'a key prefix' | 'all partitions' {
@@ -45,7 +45,7 @@ export function reachOf(
   return named.every(Boolean) ? 'one partition' : named[0] === true ? 'a key prefix' : 'all partitions';
 }
 
-export interface Bound {
+export interface ProofBound {
   readonly name: string;
   readonly value: unknown;
 }
@@ -62,8 +62,8 @@ export function bind(
   doc: Doc,
   all: readonly Doc[],
   edge: Edge = 'begin',
-): readonly Bound[] | string {
-  const bound: Bound[] = [];
+): readonly ProofBound[] | string {
+  const bound: ProofBound[] = [];
   for (const name of new Set(text.match(/@\w+/g))) {
     const value = valueFor(name, text, { doc, all, edge });
     if (value === undefined) return `no document gives a value for ${name}`;

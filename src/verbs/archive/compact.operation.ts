@@ -3,7 +3,7 @@ import { type CompactResult, SMALL, compactArchive } from '../../archive/compact
 import { watchErasures } from '../../runtime/open-engine.ts';
 import { type Context, type Plan, partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, size, table } from '../../procedures/table.ts';
+import { plural, size, textTable } from '../../procedures/table.ts';
 import { tenantInput } from '../../procedures/tenants/tenant-flag.ts';
 import { faultLines } from '../../procedures/archive/faults.ts';
 import { assertByTenant } from '../../procedures/archive/of-tenant.ts';
@@ -76,7 +76,7 @@ export const archiveCompact = defineOperation({
   run: (input, context) => run(input, context, false),
   format: (results) =>
     [
-      table(
+      textTable(
         ['archive', 'joined', 'size', 'into', 'size', 'old lines', 'removed', 'held', 'left'],
         results.map((of) => [
           of.projection,

@@ -3,7 +3,7 @@ import { type ExpireOptions, type ExpireResult, expireArchive } from '../../arch
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { type Context, type Plan, partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, size, table } from '../../procedures/table.ts';
+import { plural, size, textTable } from '../../procedures/table.ts';
 import { tenantInput } from '../../procedures/tenants/tenant-flag.ts';
 import { faultLines } from '../../procedures/archive/faults.ts';
 import { assertByTenant } from '../../procedures/archive/of-tenant.ts';
@@ -76,7 +76,7 @@ export const archiveExpire = defineOperation({
     results.length === 0
       ? 'No archive declares `keep`, so archived documents are kept.'
       : [
-          table(
+          textTable(
             ['archive', 'documents', 'removed', 'size', 'waiting', 'held', 'left'],
             results.map((of) => [
               of.projection,

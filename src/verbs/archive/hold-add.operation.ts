@@ -14,7 +14,7 @@ import { assertByTenant } from '../../procedures/archive/of-tenant.ts';
 import { declaredArchives } from '../../procedures/archive/open.ts';
 
 /** The hold of a tenant, and how many blobs it keeps now. */
-export interface Held extends Hold {
+export interface AddedHold extends Hold {
   readonly blobs: number;
 }
 
@@ -33,7 +33,7 @@ export const archiveHoldAdd = defineOperation({
     tenant: z.string().min(1).describe('the tenant, as its documents name it'),
     reason: z.string().trim().min(1).describe('why; `archive hold list` shows it'),
   }),
-  run: async ({ tenant: named, reason }, context): Promise<Held> => {
+  run: async ({ tenant: named, reason }, context): Promise<AddedHold> => {
     const { workspace, signal, screen, actor, clock = systemClock } = context;
     const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
     const { tenant } = askedTenant(loaded, named);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Holds } from '../../archive/holds.ts';
 import { defineOperation } from '../operation.ts';
-import { table } from '../../procedures/table.ts';
+import { textTable } from '../../procedures/table.ts';
 
 export const archiveHoldList = defineOperation({
   shards: 'itself',
@@ -15,7 +15,7 @@ export const archiveHoldList = defineOperation({
   format: (holds) =>
     holds.length === 0
       ? 'No tenant is under a legal hold.'
-      : table(
+      : textTable(
           ['tenant', 'since', 'by', 'reason', 'waiting erasure'],
           holds.map(({ tenant, at, actor, reason, erasure }) => [tenant, at, actor, reason, erasure ?? '']),
         ),

@@ -7,7 +7,7 @@ import type { DocumentAccess } from '../../access/document-access.ts';
 import { type Period, folderOf, isTenant, manifestBeside, placeOf, prefixOf } from '../../archive/blobs/layout.ts';
 import { listArchive } from '../../archive/verify.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, size, table } from '../../procedures/table.ts';
+import { plural, size, textTable } from '../../procedures/table.ts';
 import { faultLines } from '../../procedures/archive/faults.ts';
 import { tenantInput } from '../../procedures/tenants/tenant-flag.ts';
 import { assertArchivedTenant } from '../../procedures/archive/of-tenant.ts';
@@ -57,7 +57,7 @@ export const archiveList = defineOperation({
     periods.length === 0
       ? 'The archive is empty.'
       : [
-          table(
+          textTable(
             ['archive', 'tenant', 'month', 'archived now', 'blobs', 'lines', 'size'],
             periods.map(({ projection, tenant, period, archived, blobs, documents, bytes }) => [
               projection,
@@ -69,7 +69,7 @@ export const archiveList = defineOperation({
               bytes === null ? 'unknown' : size(bytes),
             ]),
           ),
-          `${plural(sum(periods.map(({ archived }) => archived)), 'document')} archived now, ${size(sum(periods.map(({ bytes }) => bytes ?? 0)))}`,
+          `${plural(sumOfEntries(periods.map(({ archived }) => archived)), 'document')} archived now, ${size(sumOfEntries(periods.map(({ bytes }) => bytes ?? 0)))}`,
           ...faultLines(periods.flatMap(({ fault }) => fault ?? [])),
         ].join('\n'),
   ok: (periods) => periods.every(({ fault }) => fault === undefined),
@@ -133,9 +133,10 @@ function contentOf(
     // The path of the manifest has only a digest of a long tenant name.
     tenant,
     blobs: blobs.length,
-    documents: sum(blobs.map(({ documents }) => documents)),
-    bytes: sum(blobs.map(({ bytes }) => bytes)),
+    documents: sumOfEntries(blobs.map(({ documents }) => documents)),
+    bytes: sumOfEntries(blobs.map(({ bytes }) => bytes)),
   };
 }
 
-export const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+export const sumOfEntries = (numbers: readonly number[]): number =>
+  numbers.reduce((total, number) => total + number, 0);

@@ -11,17 +11,17 @@ import { watchErasures } from '../../runtime/open-engine.ts';
 import { audited } from '../../procedures/audit/record.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, size, table } from '../../procedures/table.ts';
+import { plural, size, textTable } from '../../procedures/table.ts';
 import { faultLines } from '../../procedures/archive/faults.ts';
 import { assertInto, writingInto } from '../../procedures/archive/into.ts';
 import { openArchives } from '../../procedures/archive/open.ts';
-import { sum } from './list.operation.ts';
+import { sumOfEntries } from './list.operation.ts';
 import { foreignKeys } from '../../procedures/archive/foreign-keys.ts';
 import { operationsError } from '../../procedures/errors.ts';
-import { type Chosen, assertKnown, chooseDocuments, selectionInput } from '../../procedures/archive/chosen.ts';
+import { type Chosen, assertKnown, chooseDocuments, archiveSelectionInput } from '../../procedures/archive/chosen.ts';
 
 const input = z.object({
-  ...selectionInput,
+  ...archiveSelectionInput,
   into: resourceName('A container name')
     .optional()
     .describe('copy them into this container of the model, and leave them in the archive'),
@@ -73,8 +73,8 @@ async function stepsOf({ archive, selection }: Chosen, given: RestoreInput, sign
         if (!(error instanceof ArchiveDamaged)) throw error;
         skip(error.fault);
       });
-    const documents = sum(listedBlobs.map((blob) => blob.documents));
-    extent = { documents, blobs: listedBlobs.length, bytes: sum(listedBlobs.map(({ bytes }) => bytes)) };
+    const documents = sumOfEntries(listedBlobs.map((blob) => blob.documents));
+    extent = { documents, blobs: listedBlobs.length, bytes: sumOfEntries(listedBlobs.map(({ bytes }) => bytes)) };
   }
   if (extent.blobs === 0) return steps;
   const read = `read ${plural(extent.blobs, 'blob')} (${extent.bytes === undefined ? 'size unknown' : size(extent.bytes)})`;
@@ -173,11 +173,11 @@ export const archiveRestore = defineOperation({
 function counted(results: readonly (RestoreResult | CopyResult)[]): string {
   const copies = results.filter((of) => 'into' in of);
   if (copies.length > 0)
-    return table(
+    return textTable(
       ['archive', 'into', 'copied', 'replaced', 'skipped', 'different'],
       copies.map((of) => [of.projection, of.into, of.copied, of.replaced, of.skipped, of.differ]),
     );
-  return table(
+  return textTable(
     ['archive', 'restored', 'skipped'],
     results.flatMap((of) => ('into' in of ? [] : [[of.projection, of.restored, of.skipped]])),
   );

@@ -4,7 +4,7 @@ import { systemClock } from '../../base/clock.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { defineOperation } from '../operation.ts';
 import { verifiedName } from '../../procedures/verify/verified.ts';
-import { plural, size, table } from '../../procedures/table.ts';
+import { plural, size, textTable } from '../../procedures/table.ts';
 import { faultLines } from '../../procedures/archive/faults.ts';
 import { tenantInput } from '../../procedures/tenants/tenant-flag.ts';
 import { archiveVerifiedOf, recordArchiveVerified } from '../../procedures/archive/verified.ts';
@@ -70,7 +70,7 @@ function formatOne(
   shown: { readonly documents: boolean },
 ): string {
   return [
-    table(
+    textTable(
       ['archive', 'blobs', 'lines', 'archived', 'size', 'superfluous', 'faults'],
       [[projection, blobs, documents, archived, size(bytes), superfluous, faults.length]],
     ),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, table } from '../../procedures/table.ts';
+import { plural, textTable } from '../../procedures/table.ts';
 import { askedTenant, isGiven, tenantInput } from '../../procedures/tenants/tenant-flag.ts';
 import type { AuditRecord } from '../../procedures/audit/record.ts';
 
@@ -35,7 +35,7 @@ export const audit = defineOperation({
   format: (records) =>
     records.length === 0
       ? 'No changes by hand yet.'
-      : `${table(
+      : `${textTable(
           ['at', 'actor', 'verb', 'arguments', 'outcome'],
           records.map(({ at, actor, verb, arguments: given, outcome, result }) => [
             at,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineOperation } from '../operation.ts';
-import { plural, table } from '../../procedures/table.ts';
+import { plural, textTable } from '../../procedures/table.ts';
 import { listCheckpoints } from '../../procedures/checkpoints/store.ts';
 
 export const checkpointsList = defineOperation({
@@ -21,7 +21,7 @@ export const checkpointsList = defineOperation({
   format: (checkpoints) =>
     checkpoints.length === 0
       ? 'No checkpoints. `millrace checkpoints save NAME` saves one.'
-      : `${table(
+      : `${textTable(
           ['name', 'saved', 'by', 'container', 'positions', 'prefix'],
           checkpoints.flatMap(({ name, at, actor, sets }) =>
             sets.map(({ container, positions, prefix }) => [name, at, actor, container, positions.length, prefix]),

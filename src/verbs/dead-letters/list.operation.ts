@@ -3,7 +3,7 @@ import { canonical } from '../../base/json.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import type { LetterGroup } from '../../engine/dead-letters/letter-queries.ts';
 import { defineOperation } from '../operation.ts';
-import { clip, plural, table } from '../../procedures/table.ts';
+import { clip, plural, textTable } from '../../procedures/table.ts';
 import { filterInput, selectGroups, selectLetters } from '../../procedures/dead-letters/select.ts';
 
 /** A dead letter with the tenant of its document; null: it has none. */
@@ -46,7 +46,7 @@ const isGrouped = (listed: Listed): listed is readonly LetterGroup[] => listed.s
 
 function sayGroups(groups: readonly LetterGroup[]): string {
   const all = groups.reduce((sum, { count }) => sum + count, 0);
-  return `${table(
+  return `${textTable(
     ['code', 'dead letters', 'oldest', 'newest', 'projections', 'example', 'message'],
     groups.map(({ code, count, oldest, newest, projections, example, message }) => [
       code,
@@ -62,7 +62,7 @@ function sayGroups(groups: readonly LetterGroup[]): string {
 
 function sayEach(letters: readonly Row[]): string {
   const tenanted = letters.some(({ tenant }) => tenant !== null);
-  return `${table(
+  return `${textTable(
     ['projection', 'container', ...(tenanted ? ['tenant'] : []), 'key', 'id', 'code', 'attempts', 'since', 'message'],
     letters.map(({ projection, container, tenant, key, id, code, attempts, firstAt, message }) => [
       projection,

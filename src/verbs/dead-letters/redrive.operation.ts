@@ -4,7 +4,7 @@ import { audited } from '../../procedures/audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, table } from '../../procedures/table.ts';
+import { plural, textTable } from '../../procedures/table.ts';
 import { namesLetterKeys, selectionInput } from '../../procedures/dead-letters/select.ts';
 import { redrive, triedLetters } from '../../procedures/dead-letters/redrive.ts';
 
@@ -57,7 +57,7 @@ export const deadLettersRedrive = defineOperation({
     if (result.length === 0) return 'No dead letters.';
     const refused = result.filter(({ outcome }) => outcome === 'refused').length;
     return [
-      table(
+      textTable(
         ['projection', 'container', 'id', 'result', 'message'],
         result.map(({ projection, container, id, outcome, message }) => [
           projection,

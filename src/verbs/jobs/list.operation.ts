@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isObject } from '../../base/json.ts';
 import type { JobRow } from '../../jobs/jobs.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, table } from '../../procedures/table.ts';
+import { plural, textTable } from '../../procedures/table.ts';
 import { askedTenant, isGiven, tenantInput } from '../../procedures/tenants/tenant-flag.ts';
 
 /** The operation of a job with its input, for the table. */
@@ -50,7 +50,7 @@ export const jobsList = defineOperation({
   format: (jobs) =>
     jobs.length === 0
       ? 'No jobs.'
-      : `${table(
+      : `${textTable(
           ['job', 'state', 'what', 'done', 'attempts', 'since', 'failure'],
           jobs.map((job) => [
             job.id,

@@ -10,7 +10,7 @@ import { expiration } from './inputs.ts';
 import { type Procedure, costOf, movedRows, whileStopped } from '../../procedures/rewind/rewind-leases.ts';
 import { rangeOf } from '../../procedures/rewind/targets.ts';
 import { replaceLease } from '../../procedures/rewind/write-leases.ts';
-import { takeOver, placeOf } from '../../procedures/adopt/adopt.ts';
+import { takeOver, adoptPlaceOf } from '../../procedures/adopt/adopt.ts';
 
 const input = z.object({
   prefix: z
@@ -46,7 +46,7 @@ export const leasesAdopt = defineOperation({
     const steps: string[] = [];
     for (const range of ranges)
       steps.push(
-        `read ${found.monitored.container.id} ${sayRange(range)} from ${await placeOf(range, found, given.start, context.signal)}`,
+        `read ${found.monitored.container.id} ${sayRange(range)} from ${await adoptPlaceOf(range, found, given.start, context.signal)}`,
       );
     return {
       steps: [
@@ -61,7 +61,7 @@ export const leasesAdopt = defineOperation({
   run: async (given, context) => {
     const first = counterparts(await openLeases(context), given.prefix);
     for (const range of first.ours?.leases.map(rangeOf) ?? first.monitored.partitions.ranges)
-      await placeOf(range, first, given.start, context.signal);
+      await adoptPlaceOf(range, first, given.start, context.signal);
     return audited(context, 'leases adopt', given, async () => {
       const { leases } = await openLeases(context);
       await whileStopped(leases, procedureOf(first, given), context, async () => {

@@ -3,7 +3,7 @@ import { checkLeases } from '../../procedures/leases/check.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
-import { catchUpText, plural, table } from '../../procedures/table.ts';
+import { catchUpText, plural, textTable } from '../../procedures/table.ts';
 import { chooseGroups, openLeases } from '../../procedures/leases/groups.ts';
 import { expiration } from './inputs.ts';
 import { lagText } from '../../procedures/leases/lags.ts';
@@ -78,7 +78,7 @@ function sayRows(rows: readonly RatedRow[]): string {
     const rated = of.some(({ rates }) => rates !== null);
     return [
       `${prefix}  (${of[0]?.container ?? 'container not in this database'})`,
-      table(
+      textTable(
         ['token', 'range', 'owner', 'position', 'written', 'lag', ...(rated ? RATES : []), 'state', 'why'],
         of.map((row) => [
           row.token,

@@ -15,7 +15,7 @@ import {
   raiseEpochs,
   whileStopped,
 } from '../../procedures/rewind/rewind-leases.ts';
-import { chooseLeases, movesBack, parseTarget, readAgain } from '../../procedures/rewind/targets.ts';
+import { chooseLeases, movesBack, parseTarget, readTargetsAgain } from '../../procedures/rewind/targets.ts';
 import { recorded } from '../../procedures/rewind/recorded.ts';
 
 const input = z.object({
@@ -72,7 +72,7 @@ export const leasesRewind = defineOperation({
   plan: async (given, context): Promise<Plan> => {
     const { moves, procedure } = await prepare(given, context);
     if (moves.length === 0) return { steps: [], ru: 0 };
-    const again = await readAgain(moves);
+    const again = await readTargetsAgain(moves);
     const { ru, seconds } = costOf(moves.length, procedure);
     return {
       steps: [

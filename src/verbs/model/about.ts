@@ -1,6 +1,6 @@
 // Which container or projection of the document a finding is about, by the place that it names.
 import type { Design } from '../../model/documents.ts';
-import type { Place } from '../../model/model.ts';
+import type { SourceLine } from '../../model/model.ts';
 import type { RuleFinding } from '../../model/rules/rule.ts';
 
 export interface About {
@@ -22,7 +22,7 @@ export function aboutOf(design: Design | undefined): (finding: Pick<RuleFinding,
   const mapped = new Map(
     design.mapping.flatMap(({ at, containers: [name] }) => (name === undefined ? [] : [[at.line, name]])),
   );
-  const at = ({ file, line }: Place): About => {
+  const at = ({ file, line }: SourceLine): About => {
     if (file !== design.file) return {};
     const projection = rows.get(line);
     if (projection !== undefined) return { projection };

@@ -5,7 +5,7 @@ import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
 import { planStorage } from '../../procedures/archive/open.ts';
 import { pipelineDirectory } from './settings.ts';
-import type { Step } from '../../procedures/apply/step.ts';
+import type { ApplyStep } from '../../procedures/apply/step.ts';
 import { planModel } from '../../procedures/apply/apply.ts';
 
 export const modelApply = defineOperation({
@@ -35,7 +35,7 @@ export const modelApply = defineOperation({
     done.length === 0 ? 'The account already agrees with the model.' : `${plural(done.length, 'change')} made.`,
 });
 
-async function planAll(directory: string | undefined, { workspace, signal }: Context): Promise<Step[]> {
+async function planAll(directory: string | undefined, { workspace, signal }: Context): Promise<ApplyStep[]> {
   const [loaded, services] = [await workspace.at(directory).pipeline(), await workspace.services()];
   return [...(await planModel(loaded, services)), ...(await planStorage(loaded, services, signal))];
 }

@@ -1,7 +1,7 @@
 // A report for the terminal: by group, each finding with its line of the document and a caret.
 import { styleText } from 'node:util';
-import type { Change } from '../../model/fix.ts';
-import type { ModelFinding, Place } from '../../model/model.ts';
+import type { TextFix } from '../../model/fix.ts';
+import type { ModelFinding, SourceLine } from '../../model/model.ts';
 import type { ProfileName } from '../../model/estimate.ts';
 import { type NotChecked, type Report, compareIds } from '../../model/rules/index.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
@@ -23,13 +23,13 @@ export interface Checked {
     readonly finding: RuleFinding;
     readonly until: string;
     readonly reason: string;
-    readonly at: Place;
+    readonly at: SourceLine;
   }[];
   /** The number of concerns of a review. Absent: there is no review. */
   readonly concerns?: number;
   readonly reading: readonly ModelFinding[];
   /** What `--fix` changed. */
-  readonly fixed: readonly Change[];
+  readonly fixed: readonly TextFix[];
   readonly folder: string;
   /** For a drawing. Absent: no data-model document was read. */
   readonly graph?: Graph;
@@ -64,7 +64,7 @@ export const counts = ({ findings, reading }: Report): Record<Severity, number> 
   return result;
 };
 
-const placed = ({ file, line }: Place): string => `${file}:${line}`;
+const placed = ({ file, line }: SourceLine): string => `${file}:${line}`;
 
 export function checkText(checked: Checked): string {
   const out: string[] = [];
@@ -145,7 +145,7 @@ function one({ rule, severity, message, words, at: place, evidence, hint, relate
 }
 
 /** `m.md:56–59, pipeline.ts:26`: lines that follow each other are one place. */
-function placesOf(related: readonly Place[]): string {
+function placesOf(related: readonly SourceLine[]): string {
   const runs: { file: string; from: number; to: number }[] = [];
   for (const { file, line } of related) {
     const last = runs.at(-1);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ProfileName, RuleSettings } from '../../model/estimate.ts';
 import { textsOf } from '../../model/documents.ts';
-import type { Place } from '../../model/model.ts';
+import type { SourceLine } from '../../model/model.ts';
 import { type Report, checkDocuments } from '../../model/rules/index.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { writeText } from '../write-text.ts';
@@ -13,7 +13,7 @@ import { type Checked, type ShownFinding, checkText, counts } from './check-text
 import { accountText, compareAccount } from './drift.ts';
 import { explained, explainedText } from './explained.ts';
 import { graphOf } from './graph.ts';
-import { type Pair, everyRule, readPair, shortPath } from './pair.ts';
+import { type ReadPair, everyRule, readPair, shortPath } from './pair.ts';
 import { sarif } from './sarif.ts';
 import { ruleSettings, settingsFlags } from './settings.ts';
 
@@ -102,7 +102,7 @@ async function checkedPair(
   workspace: Context['workspace'],
   directory: string | undefined,
   settings: RuleSettings,
-): Promise<{ pair: Pair; report: Report }> {
+): Promise<{ pair: ReadPair; report: Report }> {
   const pair = await readPair(workspace, directory);
   return { pair, report: checkDocuments(pair.documents, pair.rules, { settings }) };
 }
@@ -113,13 +113,13 @@ const passes = ({ findings, reading }: Report, failOn: 'error' | 'warning'): boo
 /** The report with paths relative to the working directory, and with the documents' lines. */
 function shown(
   report: Report,
-  { documents, folder, rules }: Pair,
+  { documents, folder, rules }: ReadPair,
   directory: string,
   profile: ProfileName,
 ): Omit<Checked, 'fixed' | 'unchecked'> {
   const lines = textsOf(documents);
-  const lineOf = ({ file, line }: Place): string | undefined => lines.get(file)?.[line - 1];
-  const short = ({ file, line }: Place): Place => ({ file: shortPath(directory, file), line });
+  const lineOf = ({ file, line }: SourceLine): string | undefined => lines.get(file)?.[line - 1];
+  const short = ({ file, line }: SourceLine): SourceLine => ({ file: shortPath(directory, file), line });
   const about = aboutOf(documents.design);
   const finding = (of: RuleFinding): ShownFinding => {
     const source = lineOf(of.at);

@@ -3,7 +3,7 @@ import { type ContainerCost, type Costs, costsOf } from '../../model/cost.ts';
 import { HOURS_PER_MONTH } from '../../model/estimate.ts';
 import { n } from '../../model/rules/rule.ts';
 import { defineOperation } from '../operation.ts';
-import { table } from '../../procedures/table.ts';
+import { textTable } from '../../procedures/table.ts';
 import { readPair } from './pair.ts';
 import { ruleFlags } from './settings.ts';
 
@@ -60,7 +60,7 @@ function text({ profile, containers, projections }: Costs, price: number | undef
   ];
   const parts = [
     `Profile ${profile}`,
-    table(['container', 'RU/s average', 'RU/s peak', 'maximum', `${unit} a month`, 'at most'], [...rows, sums]),
+    textTable(['container', 'RU/s average', 'RU/s peak', 'maximum', `${unit} a month`, 'at most'], [...rows, sums]),
   ];
   if (terms)
     parts.push(
@@ -76,7 +76,7 @@ function text({ profile, containers, projections }: Costs, price: number | undef
     );
   if (projections.length > 0)
     parts.push(
-      table(
+      textTable(
         ['projection', 'changes/s', 'RU/change', 'RU/s to keep fresh', 'RU/s it saves', 'costs more from changes/s'],
         projections.map(({ name, changes, ru, perSecond, instead, breakEven }) => [
           name,

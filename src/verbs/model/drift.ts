@@ -1,23 +1,23 @@
 // How the containers and sampled documents of the account differ from the data model.
 import { containerDefinitions, diffContainer } from '../../model/container-definitions.ts';
-import { type Drift, driftOf } from '../../model/drift.ts';
+import { type AccountDrift, driftOf } from '../../model/drift.ts';
 import type { Context } from '../../procedures/context.ts';
 import { operationsError } from '../../procedures/errors.ts';
-import { plural, table } from '../../procedures/table.ts';
+import { plural, textTable } from '../../procedures/table.ts';
 import { modelContainers } from '../../procedures/apply/apply.ts';
 import { liveContainers, sample } from '../../procedures/apply/live.ts';
-import type { Pair } from './pair.ts';
+import type { ReadPair } from './pair.ts';
 
 export interface Account {
   /** How many documents were read, and of how many containers. */
   readonly sampled: number;
   readonly containers: number;
-  readonly drifts: readonly Drift[];
+  readonly drifts: readonly AccountDrift[];
 }
 
 /** @throws UsageError if there is no data model, and why the pipeline can't be loaded */
 export async function compareAccount(
-  { documents: { design }, pipeline, unloadable }: Pair,
+  { documents: { design }, pipeline, unloadable }: ReadPair,
   count: number,
   { workspace, screen, signal }: Context,
 ): Promise<Account> {
@@ -27,7 +27,7 @@ export async function compareAccount(
   const live = await liveContainers(services, signal);
   const { model } = design;
   const wanted = pipeline ? modelContainers({ pipeline, model }) : containerDefinitions(model, new Map());
-  const drifts: Drift[] = live
+  const drifts: AccountDrift[] = live
     .filter(({ id }) => !wanted.some((of) => of.id === id))
     .map(({ id }) => ({ container: id, kind: 'container-extra', what: 'is in the account and not in the model' }));
   let sampled = 0;
@@ -61,7 +61,7 @@ export function accountText({ sampled, containers, drifts }: Account): string {
   const read = `${plural(sampled, 'document')} of ${plural(containers, 'container')} read`;
   if (drifts.length === 0) return `${read}: no drift.`;
   const rows = drifts.map(({ container, type = '', kind, what }) => [container, type, kind, what]);
-  return `${table(['container', 'type', 'drift', 'what'], rows)}\n\n${read}, ${plural(drifts.length, 'drift')}.`;
+  return `${textTable(['container', 'type', 'drift', 'what'], rows)}\n\n${read}, ${plural(drifts.length, 'drift')}.`;
 }
 
 const say = (value: unknown): string => (value === undefined ? 'absent' : JSON.stringify(value));

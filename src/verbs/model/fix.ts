@@ -1,18 +1,18 @@
 // The files that `model check --fix` changes, and what changes in them.
 import { readFile } from 'node:fs/promises';
 import { withProjections } from '../../contract/section.ts';
-import { type Change, applyFixes } from '../../model/fix.ts';
+import { type TextFix, applyFixes } from '../../model/fix.ts';
 import type { Report } from '../../model/rules/index.ts';
-import type { Pair } from './pair.ts';
+import type { ReadPair } from './pair.ts';
 
 interface Fixed {
   readonly file: string;
   readonly text: string;
-  readonly changes: readonly Change[];
+  readonly changes: readonly TextFix[];
 }
 
 /** Only the documents that change. The section of projections is written from the pipeline, if there is one. */
-export async function fixedFiles({ documents, pipeline }: Pair, { findings }: Report): Promise<Fixed[]> {
+export async function fixedFiles({ documents, pipeline }: ReadPair, { findings }: Report): Promise<Fixed[]> {
   const fixes = findings.flatMap((finding) => finding.fixes ?? []);
   const { requirements, design } = documents;
   const files = [requirements, design].flatMap((document) => (document ? [document.file] : []));
@@ -29,7 +29,7 @@ export async function fixedFiles({ documents, pipeline }: Pair, { findings }: Re
 }
 
 /** The lines of one section that differ; what is added stands at the line where the section changes. */
-function changedLines(file: string, before: string, after: string): Change[] {
+function changedLines(file: string, before: string, after: string): TextFix[] {
   const [was, is] = [before, after].map((text) => text.split(/\r?\n/)) as [string[], string[]];
   const from = is.findIndex((line, at) => line !== was[at]);
   const [left, right] = [new Set(was), new Set(is)];
@@ -43,7 +43,7 @@ function changedLines(file: string, before: string, after: string): Change[] {
 }
 
 /** `file:line`, and the line before and after. */
-export const diffOf = (changes: readonly Change[], short: (file: string) => string): string[] =>
+export const diffOf = (changes: readonly TextFix[], short: (file: string) => string): string[] =>
   changes.flatMap(({ at, before, after }) => [
     `${short(at.file)}:${at.line}`,
     ...(before === '' ? [] : [`- ${before}`]),

@@ -11,7 +11,7 @@ export interface Box {
   readonly column: number;
 }
 
-export interface Line {
+export interface GraphLine {
   readonly from: string;
   readonly to: string;
   readonly name: string;
@@ -23,7 +23,7 @@ export interface Line {
 export interface Graph {
   readonly title: string;
   readonly boxes: readonly Box[];
-  readonly lines: readonly Line[];
+  readonly lines: readonly GraphLine[];
 }
 
 export function graphOf({
@@ -31,7 +31,7 @@ export function graphOf({
   containers,
   projections,
 }: Pick<Design, 'title' | 'containers' | 'projections'>): Graph {
-  const lines = projections.flatMap(({ name, kind, source, joins, sink, sinkText }): Line[] => {
+  const lines = projections.flatMap(({ name, kind, source, joins, sink, sinkText }): GraphLine[] => {
     const to = sink?.container ?? sinkText.replaceAll('`', '').trim();
     const froms = [source, ...joins].flatMap((of) => of?.container ?? []);
     if (to === '') return [];
@@ -54,11 +54,11 @@ export function graphOf({
 }
 
 /** An embed writes fields into documents of the application: they are no derived ones. */
-const onlyEmbeds = (lines: readonly Line[]): boolean =>
+const onlyEmbeds = (lines: readonly GraphLine[]): boolean =>
   lines.length > 0 && lines.every(({ kind }) => kind.toLowerCase().startsWith('embed'));
 
 /** Each pass moves sinks behind their sources. As many passes as boxes end it, also where projections are in a circle. */
-function columnsOf(names: readonly string[], lines: readonly Line[]): Map<string, number> {
+function columnsOf(names: readonly string[], lines: readonly GraphLine[]): Map<string, number> {
   const columns = new Map(names.map((name) => [name, 0]));
   for (const _ of names.slice(1))
     for (const { from, to } of lines) {

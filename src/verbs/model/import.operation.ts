@@ -2,14 +2,14 @@ import { readFile, stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { type UsageError, messageOf } from '../../base/errors.ts';
-import { type Load, draft } from '../../model/draft.ts';
+import { type DraftLoad, draft } from '../../model/draft.ts';
 import { writeText } from '../write-text.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { suggestion } from '../../base/near.ts';
 import { plural } from '../../procedures/table.ts';
 import { liveContainers, sample } from '../../procedures/apply/live.ts';
-import { DESIGN, REQUIREMENTS } from './pair.ts';
+import { DESIGN_FILE, REQUIREMENTS } from './pair.ts';
 import { operationsError } from '../../procedures/errors.ts';
 
 const peaks = z
@@ -90,7 +90,7 @@ async function place({ directory = '.', overwrite }: Input, { workspace }: Conte
   const folder = resolve(workspace.directory, directory);
   const is = await stat(folder).catch(() => undefined);
   if (!is?.isDirectory()) throw operationsError('folder-missing', `There is no folder ${directory}`);
-  const files = [REQUIREMENTS, DESIGN].map((name) => join(folder, name));
+  const files = [REQUIREMENTS, DESIGN_FILE].map((name) => join(folder, name));
   for (const file of overwrite ? [] : files)
     if (await stat(file).catch(() => undefined)) throw exists(relative(workspace.directory, file));
   return { files };
@@ -102,7 +102,7 @@ async function readMetrics(
   file: string | undefined,
   names: readonly string[],
   directory: string,
-): Promise<Readonly<Record<string, Load>>> {
+): Promise<Readonly<Record<string, DraftLoad>>> {
   if (file === undefined) return {};
   const text = await readFile(resolve(directory, file), 'utf8').catch((cause: unknown) => {
     throw operationsError('metrics-unreadable', `${file} can't be read: ${messageOf(cause)}`, { cause });

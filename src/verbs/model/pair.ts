@@ -6,7 +6,7 @@ import { contractRules } from '../../contract/contract-rules.ts';
 import type { PipelineSource, Unloadable } from '../../contract/declared.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
 import { modelPath } from '../../pipeline/model-ref.ts';
-import type { Design, Documents } from '../../model/documents.ts';
+import type { Design, ModelDocuments } from '../../model/documents.ts';
 import { waiversIn } from '../../model/reader/common.ts';
 import { readDesign } from '../../model/reader/design.ts';
 import { readRequirements } from '../../model/reader/requirements.ts';
@@ -16,16 +16,16 @@ import { suggestion } from '../../base/near.ts';
 import { placeIn } from '../../runtime/pipeline/load-pipeline.ts';
 import type { DeclaredPipeline, Workspace } from '../../runtime/workspace.ts';
 import { operationsError } from '../../procedures/errors.ts';
-import { linesOf, readReview } from './review.ts';
+import { reviewLinesOf, readReview } from './review.ts';
 
 /** The names that the modelling prompt uses. */
 export const REQUIREMENTS = 'cosmosdb_requirements.md';
-export const DESIGN = 'cosmosdb_data_model.md';
-const OWN: ReadonlySet<string> = new Set([REQUIREMENTS, DESIGN]);
+export const DESIGN_FILE = 'cosmosdb_data_model.md';
+const OWN: ReadonlySet<string> = new Set([REQUIREMENTS, DESIGN_FILE]);
 
-export interface Pair {
+export interface ReadPair {
   readonly folder: string;
-  readonly documents: Documents;
+  readonly documents: ModelDocuments;
   readonly pipeline: Pipeline | undefined;
   /** The text of the pipeline, also of one that can't be loaded. */
   readonly source: PipelineSource | undefined;
@@ -61,7 +61,7 @@ async function locate(workspace: Workspace, directory: string | undefined): Prom
   const folder = kind === 'file' ? dirname(named) : named;
   const declared = await workspace.declared(folder);
   const pipeline = declared && 'pipeline' in declared ? declared.pipeline : undefined;
-  const design = pipeline ? modelPath(pipeline, folder) : join(folder, DESIGN);
+  const design = pipeline ? modelPath(pipeline, folder) : join(folder, DESIGN_FILE);
   if (file !== undefined && file !== design) return { folder, design: file, requirements: '', declared: undefined };
   return { folder, design, requirements: join(dirname(design), REQUIREMENTS), declared };
 }
@@ -80,7 +80,7 @@ export async function pathsOf(
  * Reads the documents and the pipeline. The documents are read even if the pipeline can't be loaded.
  * @throws UsageError `model-missing`, `review-unreadable`, and the errors of the readers
  */
-export async function readPair(workspace: Workspace, directory: string | undefined): Promise<Pair> {
+export async function readPair(workspace: Workspace, directory: string | undefined): Promise<ReadPair> {
   const { folder, design, requirements, declared } = await locate(workspace, directory);
   const [hasDesign, hasRequirements] = [
     (await kindOf(design)) !== undefined,
@@ -89,15 +89,15 @@ export async function readPair(workspace: Workspace, directory: string | undefin
   if (!hasDesign && !hasRequirements) {
     const others = (await readdir(folder)).filter((name) => name.endsWith('.md'));
     throw missing(
-      `${folder} has neither ${DESIGN} nor ${REQUIREMENTS}${suggestion(DESIGN, others) || suggestion(REQUIREMENTS, others)}`,
+      `${folder} has neither ${DESIGN_FILE} nor ${REQUIREMENTS}${suggestion(DESIGN_FILE, others) || suggestion(REQUIREMENTS, others)}`,
     );
   }
   const read = hasRequirements ? await readRequirements(requirements) : undefined;
   const known = read?.patterns.map(({ id }) => id);
   const review = hasDesign ? await readReview(design, read) : undefined;
   const readable = hasDesign ? await designOf(design, known, review !== undefined) : undefined;
-  const alone = hasDesign && !readable ? await linesOf(design) : undefined;
-  const documents: Documents = {
+  const alone = hasDesign && !readable ? await reviewLinesOf(design) : undefined;
+  const documents: ModelDocuments = {
     requirements: read,
     design: readable,
     ...(alone && { waivers: waiversIn(alone.lines.join('\n'), design) }),
@@ -152,7 +152,7 @@ function whyNot(declared: DeclaredPipeline): Unloadable | undefined {
 }
 
 const missing = (what: string): UsageError =>
-  operationsError('model-missing', what, { hint: `Name a folder with ${DESIGN} and ${REQUIREMENTS}.` });
+  operationsError('model-missing', what, { hint: `Name a folder with ${DESIGN_FILE} and ${REQUIREMENTS}.` });
 
 async function kindOf(path: string): Promise<'file' | 'directory' | undefined> {
   try {

@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { needsOf } from '../../model/propose/needs.ts';
-import { type Cost, type Decision, propose } from '../../model/propose/propose.ts';
+import { type Cost, type ProposedDecision, propose } from '../../model/propose/propose.ts';
 import { n } from '../../model/rules/rule.ts';
 import { existing } from '../existing.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import { defineOperation } from '../operation.ts';
-import { table } from '../../procedures/table.ts';
+import { textTable } from '../../procedures/table.ts';
 import { writeText } from '../write-text.ts';
-import { DESIGN, REQUIREMENTS } from './pair.ts';
+import { DESIGN_FILE, REQUIREMENTS } from './pair.ts';
 import { ruleFlags } from './settings.ts';
 
 export const modelPropose = defineOperation({
@@ -32,7 +32,7 @@ export const modelPropose = defineOperation({
   }),
   run: async ({ directory, price, write, overwrite }, { workspace }) => {
     const folder = directory === undefined ? workspace.folder : resolve(workspace.directory, directory);
-    const [requirements, design] = [join(folder, REQUIREMENTS), join(folder, DESIGN)];
+    const [requirements, design] = [join(folder, REQUIREMENTS), join(folder, DESIGN_FILE)];
     const name = (file: string): string => relative(workspace.directory, file);
     const text = await readFile(requirements, 'utf8').catch((cause: unknown) => {
       throw operationsError('model-missing', `There is no ${name(requirements)}`, {
@@ -72,7 +72,7 @@ export const modelPropose = defineOperation({
   ok: ({ questions }) => questions.length === 0,
 });
 
-function decisionText({ decision, options }: Decision, price: number | undefined): string {
+function decisionText({ decision, options }: ProposedDecision, price: number | undefined): string {
   const money = price === undefined ? [] : ['a month'];
   const rows = options.map(({ option, chosen, cost, refused = '' }) => [
     `${chosen ? '→' : ' '} ${option}`,
@@ -82,7 +82,7 @@ function decisionText({ decision, options }: Decision, price: number | undefined
     ...(price === undefined ? [] : [cost.hours * price]),
     refused,
   ]);
-  return table([decision, 'RU/s average', 'RU/s peak', '100 RU/s-hours a month', ...money, ''], rows);
+  return textTable([decision, 'RU/s average', 'RU/s peak', '100 RU/s-hours a month', ...money, ''], rows);
 }
 
 const moneyOf = ({ hours }: Cost, price: number | undefined): string =>

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { reviewInstructions, reviewJsonSchema } from '../../model/review/instructions.ts';
 import { defineOperation } from '../operation.ts';
 import { pathsOf, shortPath } from './pair.ts';
-import { linesOf, reviewPath } from './review.ts';
+import { reviewLinesOf, reviewPath } from './review.ts';
 import { pipelineDirectory } from './settings.ts';
 
 export const modelReview = defineOperation({
@@ -21,7 +21,7 @@ export const modelReview = defineOperation({
     if (schema) return { text: JSON.stringify(reviewJsonSchema(), null, 2) };
     const { design } = await pathsOf(workspace, directory);
     const file = shortPath(workspace.directory, reviewPath(design));
-    return { file, text: reviewInstructions(basename(design), file, await linesOf(design)) };
+    return { file, text: reviewInstructions(basename(design), file, await reviewLinesOf(design)) };
   },
   format: ({ text }) => text,
 });

@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import type { z } from 'zod';
 import { messageOf } from '../../base/errors.ts';
 import { modelError } from '../../model/errors.ts';
-import { plainLines, readDocument } from '../../model/reader/text/source.ts';
+import { plainLines, readMarkdown } from '../../model/reader/text/source.ts';
 import { type Lined, type Review, reviewOf } from '../../model/review/review.ts';
 import { reviewSchema } from '../../model/review/schema.ts';
 
@@ -23,12 +23,12 @@ export async function readReview(design: string, requirements: Lined | undefined
   if (!data) throw unreadable(file, whatIsWrong(error), error);
   if (data.document !== basename(design))
     throw unreadable(file, `it is of ${data.document}, and not of ${basename(design)}`);
-  return reviewOf(data, await linesOf(design), requirements);
+  return reviewOf(data, await reviewLinesOf(design), requirements);
 }
 
-export const linesOf = async (file: string): Promise<Lined> => ({
+export const reviewLinesOf = async (file: string): Promise<Lined> => ({
   file,
-  lines: plainLines(await readDocument(file)).split('\n'),
+  lines: plainLines(await readMarkdown(file)).split('\n'),
 });
 
 function jsonOf(text: string, file: string): unknown {

@@ -1,7 +1,7 @@
 // SARIF 2.1.0 for code scanning: paths relative to the working directory, waivers as suppressions.
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Place } from '../../model/model.ts';
+import type { SourceLine } from '../../model/model.ts';
 import type { Rule, RuleFinding, Severity } from '../../model/rules/rule.ts';
 import type { Checked } from './check-text.ts';
 
@@ -11,7 +11,7 @@ export function sarif({ findings, waived, reading }: Checked, every: readonly Ru
   // The concerns of a review have the numbers of its questions, which are no rules.
   const asked = new Set(findings.map(({ rule }) => rule).filter((id) => every.every((rule) => rule.id !== id)));
   const rules = [...every.map(({ id }) => id), ...asked];
-  const location = ({ file, line }: Place) => ({
+  const location = ({ file, line }: SourceLine) => ({
     physicalLocation: {
       artifactLocation: isAbsolute(file)
         ? { uri: pathToFileURL(file).href }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { failureOf } from '../../cosmos/failure.ts';
-import { type InPlace, allPlaces, holding, mayHold } from '../../procedures/projections/in-places.ts';
+import { type InPlace, allPlaces, holding, projectionMayHold } from '../../procedures/projections/in-places.ts';
 import { RETIRE_MS, type Retirable, leasesOf, retirable, retire } from '../../procedures/drop/retire.ts';
 import { projectionId } from '../../pipeline/specs.ts';
 import { Views } from '../../engine/views/views.ts';
@@ -73,7 +73,7 @@ async function planOfRemoval(parts: Parts, name: string, { version, since, unrea
   if (!version) return { steps: [`end the pause of ${name}, which the pipeline no longer declares`], ru: 0 };
   const places = await allPlaces(parts);
   const id = projectionId({ name, version: version.version });
-  const count = await countIn(mayHold(places, version.container), version.container, id);
+  const count = await countIn(projectionMayHold(places, version.container), version.container, id);
   let leases = 0;
   for (const place of places)
     for (const container of unread) leases += (await leasesOf(place, container))?.all.length ?? 0;

@@ -5,10 +5,15 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { readStarts } from '../../engine/views/starts.ts';
 import { Views } from '../../engine/views/views.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, table } from '../../procedures/table.ts';
+import { plural, textTable } from '../../procedures/table.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { sayBegin } from '../../procedures/rebuild/begins.ts';
-import { type ProjectionRow, rowOf, otherRows, streamRows } from '../../procedures/projections/projection-rows.ts';
+import {
+  type ListedProjection,
+  projectionRowOf,
+  otherRows,
+  streamRows,
+} from '../../procedures/projections/projection-rows.ts';
 
 /** Undefined without an account: the list of the declared projections is useful even then. */
 async function readUnlessUnreachable<T>(
@@ -34,7 +39,7 @@ export const projectionsList = defineOperation({
   run: async (_, { workspace }) => {
     const { pipeline } = await workspace.pipeline();
     const views = await readUnlessUnreachable(workspace, (state) => new Views(state, pipeline.name).read());
-    const rows = pipeline.projections.map((spec) => rowOf(spec, views));
+    const rows = pipeline.projections.map((spec) => projectionRowOf(spec, views));
     const starts = await readUnlessUnreachable(workspace, (state) => readStarts(state, pipeline.name));
     return [...rows, ...otherRows(pipeline, views), ...streamRows(pipeline, views)].map((row) => ({
       ...row,
@@ -43,7 +48,7 @@ export const projectionsList = defineOperation({
     }));
   },
   format: (rows) =>
-    `${table(
+    `${textTable(
       ['projection', 'kind', 'from', 'into', 'with', 'on delete', 'begins', 'state'],
       rows.map((row) => [
         row.id,
@@ -58,8 +63,8 @@ export const projectionsList = defineOperation({
     )}\n${sayCounts(rows)}`,
 });
 
-function sayCounts(rows: readonly Pick<ProjectionRow, 'kind'>[]): string {
-  const of = (kind: ProjectionRow['kind']): number => rows.filter((row) => row.kind === kind).length;
+function sayCounts(rows: readonly Pick<ListedProjection, 'kind'>[]): string {
+  const of = (kind: ListedProjection['kind']): number => rows.filter((row) => row.kind === kind).length;
   const [publishes, ingests] = [of('publish'), of('ingest')];
   return [
     plural(rows.length - publishes - ingests, 'projection'),

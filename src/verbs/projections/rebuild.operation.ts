@@ -8,7 +8,7 @@ import { partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { secondsToWrite } from '../../procedures/seconds.ts';
 import { plural } from '../../procedures/table.ts';
-import { type RebuiltSpec, chooseRebuilt, targetOf } from '../../procedures/projections/choose.ts';
+import { type RebuiltSpec, chooseRebuilt, projectionTargetOf } from '../../procedures/projections/choose.ts';
 import { rateInput } from '../../procedures/projections/estimate.ts';
 import { estimateIn, placesOf } from '../../procedures/projections/in-places.ts';
 import { rebuildCustom } from '../../procedures/rebuild/rebuild-custom.ts';
@@ -36,7 +36,7 @@ function stepsOf(spec: RebuiltSpec, documents: number, resumes: boolean): string
       `read the parents among ${plural(documents, 'document')} of ${spec.from.container}/${spec.from.type} and ${spec.into.container}/${spec.into.type}`,
       `write the fields of ${id} into their children in ${spec.into.container}, where they differ`,
     ];
-  if (isOutside(spec)) return [read, `fill another content of ${targetOf(spec)}${resuming}`];
+  if (isOutside(spec)) return [read, `fill another content of ${projectionTargetOf(spec)}${resuming}`];
   if (spec.kind === 'custom')
     return [
       ...(resumes ? [] : [`call reset of ${id}, which removes what it derived`]),

@@ -24,10 +24,10 @@ import { defineOperation } from '../operation.ts';
 import { secondsToWrite } from '../../procedures/seconds.ts';
 import { plural } from '../../procedures/table.ts';
 import { sourcePlace } from '../../runtime/place-containers.ts';
-import { placesRunning, shardOf } from '../../runtime/shard-map.ts';
+import { placesRunning, runtimeShardOf } from '../../runtime/shard-map.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { chooseReplayed, targetOf } from '../../procedures/projections/choose.ts';
+import { chooseReplayed, projectionTargetOf } from '../../procedures/projections/choose.ts';
 import { countChanges } from '../../procedures/replay/count.ts';
 import { RU_A_DOCUMENT, RU_A_READ, rateInput } from '../../procedures/projections/estimate.ts';
 import { type MovedKeys, movedMeanwhile, sayMoved } from '../../procedures/verify/moved-meanwhile.ts';
@@ -82,7 +82,7 @@ export const projectionsReplay = defineOperation({
     const ru = Math.ceil(changes * (RU_A_DOCUMENT[options.spec.kind] + RU_A_READ));
     return {
       steps: [
-        `apply ${plural(changes, 'change')} to ${projectionId(options.spec)} in ${targetOf(options.spec)} again${asked.tenant === undefined ? '' : `, but only those of tenant ${asked.tenant}`}`,
+        `apply ${plural(changes, 'change')} to ${projectionId(options.spec)} in ${projectionTargetOf(options.spec)} again${asked.tenant === undefined ? '' : `, but only those of tenant ${asked.tenant}`}`,
       ],
       ru,
       seconds: secondsToWrite(changes, ru, asked.ruPerSecond),
@@ -130,7 +130,8 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
   const services = await workspace.services();
   const settings = workspace.settings();
   const { continuation, checkpoint } = asked;
-  const alone = asking && loaded.pipeline.shards && (await shardOf({ settings, services, loaded }, asking.value));
+  const alone =
+    asking && loaded.pipeline.shards && (await runtimeShardOf({ settings, services, loaded }, asking.value));
   const views = await new Views(services.global.state, loaded.pipeline.name).read();
   const { projections } = loaded.pipeline;
   const live =
@@ -173,7 +174,7 @@ function sideSpec(spec: ReplayedSpec, container: string, model: Model): Projecti
   if (!('into' in spec)) {
     throw operationsError(
       'input-invalid',
-      `--into names a container, and ${projectionId(spec)} writes to ${targetOf(spec)}`,
+      `--into names a container, and ${projectionId(spec)} writes to ${projectionTargetOf(spec)}`,
       {
         hint: `Leave out --into${spec.kind === 'publish' ? ', or name an event hub: --to HUB' : ''}.`,
       },

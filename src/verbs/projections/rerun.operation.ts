@@ -10,12 +10,12 @@ import { audited } from '../../procedures/audit/record.ts';
 import { partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { operationsError } from '../../procedures/errors.ts';
-import { plural, table } from '../../procedures/table.ts';
+import { plural, textTable } from '../../procedures/table.ts';
 import { chooseReaction } from '../../procedures/projections/choose.ts';
 import { RU_A_READ } from '../../procedures/projections/estimate.ts';
 import { askedTenant, tenantInput } from '../../procedures/tenants/tenant-flag.ts';
 import { tenantsError } from '../../procedures/tenants/errors.ts';
-import { type Listed, rerun } from '../../procedures/replay/rerun.ts';
+import { type ListedEffect, rerun } from '../../procedures/replay/rerun.ts';
 
 const input = z.object({
   name: z.string().describe('the reaction, as name or name@version'),
@@ -92,7 +92,7 @@ export const projectionsRerun = defineOperation({
       ...(others.length === 0
         ? []
         : [
-            table(
+            textTable(
               ['key', 'id', 'result', 'message'],
               others
                 .slice(0, PRINTED)
@@ -120,13 +120,13 @@ function assertTenant(
 }
 
 /** The documents that the flags list. */
-async function listed(asked: ReactInput, spec: ReactSpec, { containers }: Model): Promise<Listed[]> {
+async function listed(asked: ReactInput, spec: ReactSpec, { containers }: Model): Promise<ListedEffect[]> {
   const levels = containers.find(({ name }) => name === spec.from.container)?.partitionKey ?? [];
   const line = z.object({
     key: z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])).length(levels.length),
     id: z.string().min(1),
   });
-  const accept = (value: () => unknown, where: string): Listed => {
+  const accept = (value: () => unknown, where: string): ListedEffect => {
     const found = line.safeParse(parsed(value));
     if (found.success) return found.data;
     throw operationsError('input-invalid', `${where} doesn't name a document of ${spec.from.container}`, {

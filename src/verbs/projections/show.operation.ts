@@ -8,7 +8,7 @@ import {
 } from '../../pipeline/specs.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { sourcesOf } from '../../pipeline/pipeline.ts';
-import { type Start, readStarts } from '../../engine/views/starts.ts';
+import { type RecordedStart, readStarts } from '../../engine/views/starts.ts';
 import { NO_VIEW, type Previous, type View, Views } from '../../engine/views/views.ts';
 import { readDeadLetters } from '../../procedures/dead-letters/read.ts';
 import { partsOf } from '../../procedures/context.ts';
@@ -34,7 +34,11 @@ const goesInto = (spec: StreamSpec): string => {
 /** An effect, a publish or an ingest has no versions side by side: hosts run what is declared. */
 function showStream(
   spec: StreamSpec,
-  { letters, view, start }: { letters: readonly DeadLetter[]; view: View | undefined; start: Start | undefined },
+  {
+    letters,
+    view,
+    start,
+  }: { letters: readonly DeadLetter[]; view: View | undefined; start: RecordedStart | undefined },
 ) {
   const id = projectionId(spec);
   return {

@@ -16,7 +16,7 @@ import { RU_A_READ, estimate } from '../../procedures/projections/estimate.ts';
 import { leftMeanwhile } from '../../procedures/verify/moved-meanwhile.ts';
 import { readOrphans } from '../../procedures/verify/orphans.ts';
 import { comparedHere, databasesOf } from '../../procedures/projections/over-shards.ts';
-import { type Due, isDueRight, sayAllDue, verifyDue } from '../../procedures/verify/verify-due.ts';
+import { type DueVerification, isDueRight, sayAllDue, verifyDue } from '../../procedures/verify/verify-due.ts';
 import { recordVerified, verifiedName, verifiedOf } from '../../procedures/verify/verified.ts';
 import { othersOf } from '../../procedures/verify/verify-others.ts';
 import { type Verification, currentOf, formatVerification, verify } from '../../procedures/verify/verify.ts';
@@ -198,7 +198,7 @@ export const projectionsVerify = defineOperation({
       seconds: secondsToRead(documents),
     };
   },
-  run: async (asked, context): Promise<Verification | Due[] | Enqueued> => {
+  run: async (asked, context): Promise<Verification | DueVerification[] | Enqueued> => {
     assertFits(asked);
     if (asked.due) return verifyDue(context, asked.within === undefined ? undefined : 1_000 * asked.within);
     if (asked.background) return enqueue('projections verify', asked, context);

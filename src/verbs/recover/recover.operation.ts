@@ -5,14 +5,14 @@ import { defineOperation } from '../operation.ts';
 import { formatVerification } from '../../procedures/verify/verify.ts';
 import { plural } from '../../procedures/table.ts';
 import { examine } from '../../procedures/recover/examine.ts';
-import type { Finding } from '../../procedures/recover/finding.ts';
+import type { RecoveryFinding } from '../../procedures/recover/finding.ts';
 import { parseWriters } from '../../procedures/recover/gates.ts';
 import { assertOneShard } from '../../procedures/recover/one-shard.ts';
 import { recover as run } from '../../procedures/recover/recover.ts';
 
 const SIGNS = { recover: 'found', you: 'for you', unknown: 'unknown' } as const;
 
-const lineOf = ({ about, what, remedy, hint }: Finding): string =>
+const lineOf = ({ about, what, remedy, hint }: RecoveryFinding): string =>
   `${SIGNS[remedy]}: ${about}: ${what}${hint === undefined ? '' : `. ${hint}`}`;
 
 const NEXT = {
@@ -23,7 +23,7 @@ const NEXT = {
 
 const NOTHING_FOUND = 'found nothing that does not fit by itself; the comparison shows the rest';
 
-export const recover = defineOperation({
+export const recoverVerb = defineOperation({
   verb: 'recover',
   summary:
     'Recover after a restore, a failover that lost writes, or a lost container: find what no longer fits, and correct it',

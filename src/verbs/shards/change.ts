@@ -7,7 +7,7 @@ import { audited } from '../../procedures/audit/record.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { type Operation, defineOperation } from '../operation.ts';
 import { healMap, mapNamed, openManager } from '../../procedures/shards/open.ts';
-import { type MappingRow, type ShardRow, rowsOf } from './rows.ts';
+import { type MappingRow, type ShardRow, shardRowsOf } from './rows.ts';
 
 /** What a change took away and brought. */
 export interface Changed {
@@ -56,10 +56,11 @@ interface ChangeSpec<S extends z.ZodObject> {
 }
 
 /** A verb that changes one map in one map operation: with a dry run, an audit record, and the repetition of a lost call. */
-export const defineChange = <S extends z.ZodObject>(spec: ChangeSpec<S>): Operation => defineOperation(changing(spec));
+export const defineChange = <S extends z.ZodObject>(spec: ChangeSpec<S>): Operation =>
+  defineOperation(changingMap(spec));
 
 /** The same as the parts of an operation, for a verb that can do more. */
-export function changing<S extends z.ZodObject>(spec: ChangeSpec<S>) {
+export function changingMap<S extends z.ZodObject>(spec: ChangeSpec<S>) {
   const { noun = 'shards', change, again, plan, done, ...description } = spec;
   const verb = `${noun} ${spec.verb}`;
   const act = async (
@@ -79,7 +80,7 @@ export function changing<S extends z.ZodObject>(spec: ChangeSpec<S>) {
     const options = { operationId: id, dryRun, ...(asked.owner !== undefined && { owner: asked.owner }) };
     if (before && !dryRun) await again?.(given, before, { map, now, options });
     const changed = before ?? (await change(given, { map, now, options }));
-    const rows = (of: Partial<ShardsAndMappings> = {}) => rowsOf(of, [...now.shards, ...(of.shards ?? [])]);
+    const rows = (of: Partial<ShardsAndMappings> = {}) => shardRowsOf(of, [...now.shards, ...(of.shards ?? [])]);
     return {
       map: map.name,
       operationId,

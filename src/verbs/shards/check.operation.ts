@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { messageOf } from '../../base/errors.ts';
-import type { Documents } from '../../model/documents.ts';
+import type { ModelDocuments } from '../../model/documents.ts';
 import type { ShardMap, ShardMapManager } from '../../shards/index.ts';
 import { MAP_CONTAINER, shownLocation } from '../../shards/map/documents.ts';
 import type { Identity } from '../../feed/reading/change.ts';
@@ -11,12 +11,12 @@ import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
 import { rowOf, sayDifference } from './compare.ts';
-import { type Drift, driftOf, missingMaps } from '../../procedures/shards/compare-with-document.ts';
+import { type Drift, mapDriftOf, missingMaps } from '../../procedures/shards/compare-with-document.ts';
 import { pendingOf, sayPending } from './draw.ts';
 import { mapInput, shardFilter } from './inputs.ts';
 import { movesOf } from '../../procedures/move/record.ts';
 import { type Keep, type LateWrite, lateWrites, settleLate } from '../../procedures/move/late-writes.ts';
-import { moveOptions, shown } from './moving-verbs.ts';
+import { moveOptions, shownMove } from './moving-verbs.ts';
 import { mapNamed, openManager, openPlaces } from '../../procedures/shards/open.ts';
 import { shardNamed } from './select.ts';
 
@@ -58,7 +58,7 @@ export const shardsCheck = defineOperation({
     if (asked.repair === undefined) return { steps: [], ru: 0 };
     const what = asked.repair === 'source' ? 'carry over and remove from the source:' : 'delete from the source:';
     const late = await lateOf(await mapNamed(await openManager(context), mapToRepair(asked)), context);
-    return { steps: late.filter(chosenBy(asked)).map((one) => `${what} ${shown(one)}`), ru: 0 };
+    return { steps: late.filter(chosenBy(asked)).map((one) => `${what} ${shownMove(one)}`), ru: 0 };
   },
   run: async (asked, context) => {
     const { workspace, signal } = context;
@@ -95,7 +95,7 @@ export const shardsCheck = defineOperation({
           ? ['Create what a shard lacks: `millrace shards init --shard DATABASE`. If documents are lost, restore them.']
           : []),
         ...late.flatMap((one) => [
-          `${map}: late write of the move ${one.move}: ${shown(one)}`,
+          `${map}: late write of the move ${one.move}: ${shownMove(one)}`,
           ...(one.unread === undefined
             ? (['source', 'target'] as const).map(
                 (side) => `  ${side} ${one[side] ? JSON.stringify(one[side]) : 'has nothing'}`,
@@ -169,7 +169,7 @@ async function checkMap(
   manager: ShardMapManager,
   map: ShardMap,
   { shard, endpoint }: Input,
-  documents: Documents | undefined,
+  documents: ModelDocuments | undefined,
 ) {
   const before = await map.inspect();
   const only = shard === undefined ? undefined : shardNamed(map, before, { shard, endpoint });
@@ -180,7 +180,7 @@ async function checkMap(
     const what = one.detached || (only && one.id !== only.id) ? undefined : await manager.unfit(map, one);
     if (what !== undefined) unfit.push({ shard: shownLocation(one.location), what });
   }
-  const drift: Drift[] = documents ? driftOf(map, now, documents) : [];
+  const drift: Drift[] = documents ? mapDriftOf(map, now, documents) : [];
   return {
     map: map.name,
     differences: differences.map((one) => rowOf(one, now.shards)),

@@ -1,8 +1,8 @@
 // Differences between a map and the local maps of its shards, and their repair.
-import type { Difference, Shard, ShardMap } from '../../shards/index.ts';
+import type { MapDifference, Shard, ShardMap } from '../../shards/index.ts';
 import { encodeKey } from '../../shards/keys/key-type.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
-import { overlaps } from '../../shards/keys/spans.ts';
+import { spansOverlap } from '../../shards/keys/spans.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import type { KeysInput } from './inputs.ts';
 import { keyOf } from '../../procedures/shards/keys.ts';
@@ -16,7 +16,7 @@ export interface DifferenceRow {
   readonly inShard: string | null;
 }
 
-export function rowOf({ shard: id, inMap, inShard }: Difference, shards: readonly Shard[]): DifferenceRow {
+export function rowOf({ shard: id, inMap, inShard }: MapDifference, shards: readonly Shard[]): DifferenceRow {
   const shard = shards.find((one) => one.id === id);
   return {
     keys: (inMap ?? inShard)?.text ?? '',
@@ -33,7 +33,7 @@ export const sayDifference = ({ keys, shard, inMap, inShard }: DifferenceRow): s
 };
 
 /** Whether a difference has one of the keys; without flags, each has. @throws UsageError `input-invalid` */
-export function choiceOf(map: ShardMap, { key, low, high }: KeysInput): (difference: Difference) => boolean {
+export function choiceOf(map: ShardMap, { key, low, high }: KeysInput): (difference: MapDifference) => boolean {
   if (key === undefined && low === undefined && high === undefined) return () => true;
   if (key !== undefined && (low !== undefined || high !== undefined))
     throw operationsError('input-invalid', 'Give --key, or --low and --high, not both');
@@ -42,5 +42,5 @@ export function choiceOf(map: ShardMap, { key, low, high }: KeysInput): (differe
     key === undefined
       ? { low: low === undefined ? '' : code('low', low), ...(high !== undefined && { high: code('high', high) }) }
       : { low: code('key', key), high: code('key', key) };
-  return ({ stored }) => [stored.map, stored.local].some((entry) => entry !== undefined && overlaps(entry, span));
+  return ({ stored }) => [stored.map, stored.local].some((entry) => entry !== undefined && spansOverlap(entry, span));
 }

@@ -1,15 +1,15 @@
 // A shard map on a terminal: a strip of its mappings in the order of their keys, then a table that names the gaps.
 import type { Inspection, ShardMap } from '../../shards/index.ts';
 import { shownRange } from '../../shards/map/values.ts';
-import { plural, table } from '../../procedures/table.ts';
+import { plural, textTable } from '../../procedures/table.ts';
 import type { MappingRow } from './rows.ts';
 
 /** A mapping, or keys of a range map that no mapping has. */
-export type Line = MappingRow | { readonly keys: string; readonly gap: true };
+export type DrawnLine = MappingRow | { readonly keys: string; readonly gap: true };
 
 /** The mappings in the order of their keys, with the gaps between them. Keys have one form, so equal bounds are equal. */
-export function withGaps(map: Pick<ShardMap, 'keyType'>, mappings: readonly MappingRow[]): Line[] {
-  const lines: Line[] = [];
+export function withGaps(map: Pick<ShardMap, 'keyType'>, mappings: readonly MappingRow[]): DrawnLine[] {
+  const lines: DrawnLine[] = [];
   let end: MappingRow['high'];
   for (const mapping of mappings) {
     if (mapping.low !== end) lines.push({ keys: shownRange(map, { low: end, high: mapping.low }), gap: true });
@@ -24,7 +24,7 @@ const WIDE = 100;
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 
 /** One letter a mapping: the same letter is the same shard, a small one is offline, a dot is a gap. */
-export function strip(lines: readonly Line[]): string[] {
+export function strip(lines: readonly DrawnLine[]): string[] {
   const shards = [...new Set(lines.flatMap((line) => ('gap' in line ? [] : [line.shard])))];
   if (shards.length === 0 || shards.length > LETTERS.length) return [];
   const signs = lines.map((line) => {
@@ -43,10 +43,10 @@ export function strip(lines: readonly Line[]): string[] {
   return [...rows, [...legend, ...marks.filter(Boolean)].join(', ')];
 }
 
-export function tableOf(lines: readonly Line[], most: number): string[] {
+export function tableOf(lines: readonly DrawnLine[], most: number): string[] {
   const shown = lines.slice(0, most);
   return [
-    table(
+    textTable(
       ['keys', 'shard', 'status', 'lock'],
       shown.map((line) =>
         'gap' in line
@@ -58,21 +58,21 @@ export function tableOf(lines: readonly Line[], most: number): string[] {
   ];
 }
 
-export interface Pending {
+export interface ShardPending {
   readonly operation: string;
   readonly verb: string;
   readonly state: 'pending' | 'undoing';
   readonly reason?: string;
 }
 
-export const pendingOf = ({ operations }: Inspection): Pending[] =>
+export const pendingOf = ({ operations }: Inspection): ShardPending[] =>
   operations.flatMap(({ id, verb, state, reason }) =>
     state === 'pending' || state === 'undoing'
       ? [{ operation: id, verb, state, ...(reason !== undefined && { reason }) }]
       : [],
   );
 
-export const sayPending = ({ verb, state, reason }: Pending): string =>
+export const sayPending = ({ verb, state, reason }: ShardPending): string =>
   state === 'pending'
     ? `pending: ${verb}. The next change of the map finishes it, or \`millrace shards recover\` does.`
     : `not undone in every shard yet: ${verb}. ${reason ?? ''}`;

@@ -7,7 +7,7 @@ import { LOCAL_CONTAINER, MAP_CONTAINER } from '../../shards/map/documents.ts';
 import { partOf } from '../../pipeline/places.ts';
 import { requireShardMaps } from '../../base/settings.ts';
 import { ownContainer, planContainers, planState, wantedContainers } from '../../procedures/apply/apply.ts';
-import type { Step } from '../../procedures/apply/step.ts';
+import type { ApplyStep } from '../../procedures/apply/step.ts';
 import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { pipelineIfAny } from '../../procedures/pipeline-if-any.ts';
@@ -44,7 +44,7 @@ export const shardsInit = defineOperation({
   format: ({ done }) => (done.length === 0 ? 'Everything is there already.' : `${plural(done.length, 'change')} made.`),
 });
 
-async function stepsOf({ shard, endpoint }: Input, context: Context): Promise<Step[]> {
+async function stepsOf({ shard, endpoint }: Input, context: Context): Promise<ApplyStep[]> {
   const places = await openPlaces(context);
   if (shard !== undefined) {
     const database = places.connect(locationOf({ shard, endpoint }));

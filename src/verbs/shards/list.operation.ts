@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ShardMap } from '../../shards/index.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, table } from '../../procedures/table.ts';
+import { plural, textTable } from '../../procedures/table.ts';
 import { pendingOf, sayPending } from './draw.ts';
 import { openManager } from '../../procedures/shards/open.ts';
 import { shardRow, shownShard } from './rows.ts';
@@ -23,7 +23,7 @@ export const shardsList = defineOperation({
               `${name}  (${kind} map of ${keyType} keys)`,
               shards.length === 0
                 ? 'no shard yet'
-                : table(
+                : textTable(
                     ['shard', 'online', 'offline', ''],
                     shards.map((shard) => [
                       shownShard(shard),

@@ -11,7 +11,7 @@ import {
   stopInput,
   stopOptions,
 } from './inputs.ts';
-import { keysOf, mappingNamed, shardNamed } from './select.ts';
+import { selectedKeysOf, mappingNamed, shardNamed } from './select.ts';
 import type { ChangeResult } from './change.ts';
 
 export const keysOfFirst = ({ added, removed }: ChangeResult): string =>
@@ -38,7 +38,7 @@ export const shardsKeysMap = defineChange({
   }),
   change: async (input, { map, now, options }) => {
     const status = input.offline ? 'offline' : 'online';
-    const keys = { shard: shardNamed(map, now, input), ...keysOf(map, input), status } as const;
+    const keys = { shard: shardNamed(map, now, input), ...selectedKeysOf(map, input), status } as const;
     return { added: { mappings: [await map.createMapping(keys, options)] } };
   },
   plan: (result) => `map ${keysOfFirst(result)} to ${shardOfFirst(result)}, ${result.added.mappings[0]?.status}`,

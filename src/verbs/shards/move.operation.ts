@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { encodeKey } from '../../shards/keys/key-type.ts';
-import type { Span } from '../../shards/keys/spans.ts';
+import type { KeySpan } from '../../shards/keys/spans.ts';
 import { audited } from '../../procedures/audit/record.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import { defineOperation } from '../operation.ts';
@@ -8,15 +8,23 @@ import { type KeysInput, keysInput, mapInput } from './inputs.ts';
 import { keyOf } from '../../procedures/shards/keys.ts';
 import { type Moved, moveMapping, planMove } from '../../procedures/move/move.ts';
 import type { MoveOptions } from '../../procedures/move/options.ts';
-import { formatMoved, moveBatches, moveInput, moveOptions, planOfRange, stepsOf, targetOf } from './moving-verbs.ts';
+import {
+  formatMoved,
+  moveBatches,
+  moveInput,
+  moveOptions,
+  planOfRange,
+  stepsOf,
+  moveTargetOf,
+} from './moving-verbs.ts';
 import { healMap } from '../../procedures/shards/open.ts';
 import { mappingNamed } from './select.ts';
 
 /** The range of the flags, on a range map; undefined: a single mapping moves. */
-function rangeOf({ kind, keyType }: MoveOptions['map'], { key, low, high }: KeysInput): Span | undefined {
+function rangeOf({ kind, keyType }: MoveOptions['map'], { key, low, high }: KeysInput): KeySpan | undefined {
   if (kind !== 'range' || key !== undefined || (low === undefined && high === undefined)) return undefined;
   const code = (flag: string, text: string): string => encodeKey(keyType, keyOf(keyType, flag, text));
-  const range: Span = {
+  const range: KeySpan = {
     low: low === undefined ? '' : code('low', low),
     ...(high !== undefined && { high: code('high', high) }),
   };
@@ -48,14 +56,14 @@ export const shardsMove = defineOperation({
     const range = rangeOf(options.map, given);
     if (range) return stepsOf(await planOfRange(options, given, range), given);
     const mapping = await mappingOf(options, given);
-    return stepsOf(await planMove(options, mapping, await targetOf(options, given)), given);
+    return stepsOf(await planMove(options, mapping, await moveTargetOf(options, given)), given);
   },
   run: async (given, context): Promise<Moved> => {
     const options = await moveOptions(context, given.map, given);
     await healMap(context, options.map);
     const range = rangeOf(options.map, given);
     if (range) return audited(context, 'shards move', given, () => moveBatches(options, given, range));
-    const [mapping, shard] = [await mappingOf(options, given), await targetOf(options, given)];
+    const [mapping, shard] = [await mappingOf(options, given), await moveTargetOf(options, given)];
     return audited(context, 'shards move', given, () => moveMapping(options, mapping, shard));
   },
   format: formatMoved,

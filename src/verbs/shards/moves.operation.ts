@@ -4,7 +4,7 @@ import { shownLocation } from '../../shards/map/documents.ts';
 import { audited } from '../../procedures/audit/record.ts';
 import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
-import { table } from '../../procedures/table.ts';
+import { textTable } from '../../procedures/table.ts';
 import { shardVerbsError } from '../../procedures/shards/errors.ts';
 import { mapInput } from './inputs.ts';
 import { type Moved, cancelMove } from '../../procedures/move/move.ts';
@@ -164,7 +164,7 @@ const sayMoves = (map: string, moves: Awaited<ReturnType<typeof listed>>): strin
   moves.length === 0
     ? 'No move yet.'
     : [
-        table(
+        textTable(
           ['move', 'keys', 'from', 'to', 'step', 'since', 'late writes'],
           moves.map((one) => [
             one.id,

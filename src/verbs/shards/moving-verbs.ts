@@ -7,7 +7,7 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { erasuresUnderWay } from '../../engine/erasures/record.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import type { Shard, ShardLocation } from '../../shards/index.ts';
-import { type Span, overlaps } from '../../shards/keys/spans.ts';
+import { type KeySpan, spansOverlap } from '../../shards/keys/spans.ts';
 import { MAP_CONTAINER, shownLocation } from '../../shards/map/documents.ts';
 import { span } from '../../shards/map/values.ts';
 import { openStore } from '../../runtime/archives.ts';
@@ -147,16 +147,16 @@ async function touched({ workspace }: Context): Promise<Pick<MoveOptions, 'archi
   return loaded ? touchedBy(loaded.pipeline) : {};
 }
 
-export async function targetOf({ map }: MoveOptions, { to, endpoint }: MoveFlags): Promise<Shard> {
+export async function moveTargetOf({ map }: MoveOptions, { to, endpoint }: MoveFlags): Promise<Shard> {
   return shardNamed(map, await map.inspect(), { shard: to, endpoint });
 }
 
 /** Each mapping is examined whole: what is outside of the range stays. */
-export async function planOfRange(options: MoveOptions, given: MoveFlags, range: Span): Promise<MovePlan> {
+export async function planOfRange(options: MoveOptions, given: MoveFlags, range: KeySpan): Promise<MovePlan> {
   const { map } = options;
-  const shard = await targetOf(options, given);
+  const shard = await moveTargetOf(options, given);
   const all = (await map.inspect()).mappings.filter(
-    (one) => overlaps(spanOf(map, one), range) && one.shard !== shard.id,
+    (one) => spansOverlap(spanOf(map, one), range) && one.shard !== shard.id,
   );
   const documents: Record<string, number> = {};
   const counts = { archived: 0, letters: 0, embedded: 0 };
@@ -212,9 +212,9 @@ export function stepsOf(
   };
 }
 
-export async function moveBatches(options: MoveOptions, given: MoveFlags, range: Span): Promise<Moved> {
+export async function moveBatches(options: MoveOptions, given: MoveFlags, range: KeySpan): Promise<Moved> {
   const { map } = options;
-  const shard = await targetOf(options, given);
+  const shard = await moveTargetOf(options, given);
   const moved = await moveRange(options, range, shard, { keys: given.batch });
   if (!moved)
     throw shardVerbsError(
@@ -267,7 +267,8 @@ export const formatMoved = ({
     ...(pause ? [`  The change-over that succeeded, in ms: ${partsOf(pause)}`] : []),
     ...(tries > 1 ? [`  It took ${tries} tries; writes went on between them.`] : []),
     ...parked.map(
-      (one) => `  ${shown(one)} was written on ${from} after the flip: \`millrace shards check\` shows both versions.`,
+      (one) =>
+        `  ${shownMove(one)} was written on ${from} after the flip: \`millrace shards check\` shows both versions.`,
     ),
   ].join('\n');
 
@@ -285,4 +286,4 @@ const PART_NAMES: Readonly<Record<keyof PauseParts, string>> = {
 const partsOf = (pause: PauseParts): string =>
   PAUSE_PARTS.map((part) => `${PART_NAMES[part]} ${pause[part]}`).join(', ');
 
-export const shown = ({ container, key, id }: Identity): string => `${container} ${JSON.stringify(key)} ${id}`;
+export const shownMove = ({ container, key, id }: Identity): string => `${container} ${JSON.stringify(key)} ${id}`;

@@ -16,13 +16,13 @@ export interface MappingRow extends Pick<InspectedMapping, 'key' | 'low' | 'high
   readonly shard: string;
 }
 
-export function rowsOf({ shards = [], mappings = [] }: Partial<ShardsAndMappings>, known: readonly Shard[]) {
-  return { shards: shards.map(shardRow), mappings: mappings.map((mapping) => mappingRow(mapping, known)) };
+export function shardRowsOf({ shards = [], mappings = [] }: Partial<ShardsAndMappings>, known: readonly Shard[]) {
+  return { shards: shards.map(shardRow), mappings: mappings.map((mapping) => shardMappingRow(mapping, known)) };
 }
 
 export const shardRow = ({ id, location, detached }: Shard): ShardRow => ({ id, ...location, detached });
 
-export function mappingRow(mapping: InspectedMapping, known: readonly Shard[]): MappingRow {
+export function shardMappingRow(mapping: InspectedMapping, known: readonly Shard[]): MappingRow {
   const { key, low, high, status, owner, draining, text } = mapping;
   const shard = known.find(({ id }) => id === mapping.shard);
   return {

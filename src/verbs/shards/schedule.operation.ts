@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { systemClock } from '../../base/clock.ts';
-import { type Period, type ShardSchedule, ensureScheduled } from '../../shards/index.ts';
+import { type MapPeriod, type ShardSchedule, ensureScheduled } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { assertSchedule, periodsOf } from '../../shards/map/schedule.ts';
 import { audited } from '../../procedures/audit/record.ts';
 import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
-import { table } from '../../procedures/table.ts';
+import { textTable } from '../../procedures/table.ts';
 import { address, mapInput } from './inputs.ts';
 import { healMap, mapNamed, openManager } from '../../procedures/shards/open.ts';
 import { locationOf } from './select.ts';
@@ -51,7 +51,7 @@ export const shardsSchedule = defineOperation({
   },
   ok: (periods) => periods.every(({ state }) => state !== 'missing'),
   format: (periods) =>
-    table(
+    textTable(
       ['from', 'before', 'shard', 'state', ''],
       periods.map(({ from, to, shard, state, problem = '' }) => [from, to, shard, state, problem]),
     ),
@@ -61,7 +61,7 @@ const nowOf = ({ clock = systemClock }: Context): Date => new Date(clock.now());
 const day = (date: Date): string => date.toISOString().slice(0, 10);
 
 const scheduleOf = (asked: {
-  readonly every: Period;
+  readonly every: MapPeriod;
   readonly ahead: number;
   readonly shard: string;
   readonly endpoint?: string | undefined;

@@ -46,7 +46,7 @@ export const locationOf = ({ shard, endpoint }: ShardInput): ShardLocation => ({
 });
 
 /** The keys of a new mapping, or of a filter. */
-export function keysOf(map: ShardMap, given: KeysInput) {
+export function selectedKeysOf(map: ShardMap, given: KeysInput) {
   const of = (flag: keyof KeysInput) => {
     const text = given[flag];
     return text === undefined ? {} : { [flag]: keyOf(map.keyType, flag, text) };

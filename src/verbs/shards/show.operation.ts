@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { defineOperation } from '../operation.ts';
-import { type Line, pendingOf, sayPending, strip, tableOf, withGaps } from './draw.ts';
+import { type DrawnLine, pendingOf, sayPending, strip, tableOf, withGaps } from './draw.ts';
 import { keysInput, mapInput, shardFilter } from './inputs.ts';
 import { mapNamed, openManager } from '../../procedures/shards/open.ts';
-import { mappingRow, shardRow, shownShard } from './rows.ts';
+import { shardMappingRow, shardRow, shownShard } from './rows.ts';
 import { mappingNamed, shardNamed } from './select.ts';
 
 export const shardsShow = defineOperation({
@@ -31,7 +31,7 @@ export const shardsShow = defineOperation({
     const chosen = key === undefined ? now.mappings : [await mappingNamed(map, now, { key })];
     const mappings = chosen
       .filter((mapping) => !only || mapping.shard === only.id)
-      .map((mapping) => mappingRow(mapping, now.shards));
+      .map((mapping) => shardMappingRow(mapping, now.shards));
     const whole = key === undefined && !only;
     return {
       map: map.name,
@@ -55,7 +55,7 @@ export const shardsShow = defineOperation({
     const reference = schema.reference?.length ? `; in every shard ${schema.reference.join(', ')}` : '';
     const fenced = schema.fenced?.length ? `; fenced ${schema.fenced.join(', ')}` : '';
     const unused = shards.filter((shard) => mappings.every((mapping) => mapping.shard !== shownShard(shard)));
-    const lines: readonly Line[] = gaps.length > 0 ? withGaps({ keyType }, mappings) : mappings;
+    const lines: readonly DrawnLine[] = gaps.length > 0 ? withGaps({ keyType }, mappings) : mappings;
     return [
       `${map}: a ${kind} map of ${keyType} keys. Sharded: ${sharded.join(', ')}${reference}${fenced}`,
       ...(lines.length > 1 ? strip(lines.slice(0, most)) : []),

@@ -1,13 +1,13 @@
 // The verbs that cut a mapping and join two. With `--to` they move the documents too, in batches.
 import { z } from 'zod';
-import type { Span } from '../../shards/keys/spans.ts';
+import type { KeySpan } from '../../shards/keys/spans.ts';
 import { shardsError } from '../../shards/errors.ts';
 import { encodeKey } from '../../shards/keys/key-type.ts';
 import { audited } from '../../procedures/audit/record.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
-import { type ChangeResult, changing } from './change.ts';
+import { type ChangeResult, changingMap } from './change.ts';
 import { changeInput, mapInput, ownerInput } from './inputs.ts';
 import { keyOf } from '../../procedures/shards/keys.ts';
 import { keysOfFirst, shardOfFirst } from './mappings.operation.ts';
@@ -23,12 +23,12 @@ import {
   moveOptions,
   planOfRange,
   stepsOf,
-  targetOf,
+  moveTargetOf,
 } from './moving-verbs.ts';
 import { healMap } from '../../procedures/shards/open.ts';
 import { mappingNamed, neighboursAt } from './select.ts';
 
-const splitting = changing({
+const splitting = changingMap({
   verb: 'split',
   summary:
     'Split the mapping that has a key into two: below the key, and from the key on. With --to move the upper one with its documents',
@@ -56,7 +56,7 @@ const splitting = changing({
 
 const both = ({ added }: ChangeResult): string => added.mappings.map(({ keys }) => keys).join(' and ');
 
-const merging = changing({
+const merging = changingMap({
   verb: 'merge',
   summary:
     'Merge the two mappings that meet at a key: they are on one shard, in one status. With --to move them there first',
@@ -96,7 +96,7 @@ interface Cut extends Omit<MoveFlags, 'to'> {
 }
 
 /** The keys that a verb moves, on the map as it is. */
-type SpanAt = (options: MoveOptions, at: string) => Promise<Span>;
+type SpanAt = (options: MoveOptions, at: string) => Promise<KeySpan>;
 
 /** From the key on, to the end of its mapping. */
 const upperHalf: SpanAt = async ({ map }, at) => {
@@ -114,7 +114,7 @@ const bothHalves: SpanAt = async ({ map }, at) => {
 
 /** A verb of one map operation that moves documents if `--to` is given. */
 function movingVerb(verb: 'split' | 'merge', spanAt: SpanAt) {
-  const isResumed = ({ low, high }: Span, code: string): boolean =>
+  const isResumed = ({ low, high }: KeySpan, code: string): boolean =>
     verb === 'split' ? low === code : low < code && (high === undefined || code < high);
   const open = async (given: Cut & { readonly to: string }, context: Context) => {
     for (const flag of ['owner', 'operationId'] as const)
@@ -125,7 +125,7 @@ function movingVerb(verb: 'split' | 'merge', spanAt: SpanAt) {
     const options = await moveOptions(context, given.map, given);
     const { map, maps, signal } = options;
     const code = encodeKey(map.keyType, keyOf(map.keyType, 'at', given.at));
-    const { id: to } = await targetOf(options, given);
+    const { id: to } = await moveTargetOf(options, given);
     // Its batches are mappings of their own now.
     const begun = (await rangesOf(maps, map.name, signal)).find(
       (one) => isOpen(one) && one.to === to && isResumed(one, code),

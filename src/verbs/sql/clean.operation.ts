@@ -12,7 +12,7 @@ import { audited } from '../../procedures/audit/record.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
-import { whileLocked } from '../../procedures/sql/while-locked.ts';
+import { sqlWhileLocked } from '../../procedures/sql/while-locked.ts';
 
 export const sqlClean = defineOperation({
   noun: 'sql',
@@ -139,7 +139,7 @@ export async function cleanTables(
   undeclared?: string,
 ): Promise<CleanedTables> {
   const locked = [...layouts, ...(undeclared === undefined ? [] : [{ projection: undeclared }])];
-  return whileLocked(
+  return sqlWhileLocked(
     { layouts: locked, database, signal, failed: 'The tables could not be dropped' },
     async (session) => {
       const unused = await unusedContents(session, layouts);

@@ -3,9 +3,9 @@ import { messageOf } from '../../base/errors.ts';
 import { audited } from '../../procedures/audit/record.ts';
 import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, size, table as columns } from '../../procedures/table.ts';
+import { plural, size, textTable as columns } from '../../procedures/table.ts';
 import { sqlVerbsError } from '../../procedures/sql/errors.ts';
-import { type Cluster, grow, measured } from '../../procedures/sql/grow.ts';
+import { type Cluster, grow, measuredGrowth } from '../../procedures/sql/grow.ts';
 import { type Growth, growthOf, measuringQueries } from '../../procedures/sql/growth.ts';
 import { pipelineIfAny } from '../../procedures/pipeline-if-any.ts';
 import { readSql } from '../../procedures/sql/read-sql.ts';
@@ -64,7 +64,7 @@ export const sqlRebalance = defineOperation({
     const given = sizes === undefined ? undefined : parsed(await readSql(workspace.directory, sizes));
     const cluster = (): Cluster => ({ database: workspace.tables(), table, tenant, signal });
     const needed = async (): Promise<Growth & { readonly done?: readonly string[] }> =>
-      growthOf(given ?? (await measured(cluster())), table, { isolate, threshold });
+      growthOf(given ?? (await measuredGrowth(cluster())), table, { isolate, threshold });
     if (!yes) return needed();
     const asked = { table, tenant, isolate, threshold, ...(sizes !== undefined && { sizes }) };
     return recorded(context, asked, async () => {

@@ -6,7 +6,7 @@ import { containersHere } from '../../pipeline/places.ts';
 import { isOfTenants } from '../../pipeline/tenant.ts';
 import { readHostStatuses } from '../../procedures/status/host-status.ts';
 import { defineOperation } from '../operation.ts';
-import { clip, plural, size, table } from '../../procedures/table.ts';
+import { clip, plural, size, textTable } from '../../procedures/table.ts';
 import { tenantsError } from '../../procedures/tenants/errors.ts';
 import { SHOWN_OF_TENANT, lettersByTenant, tenantsOf } from '../../procedures/tenants/tenant-table.ts';
 import { declaredTenant } from '../../procedures/tenants/tenant-flag.ts';
@@ -16,7 +16,7 @@ import { NEAR_FULL, type Sizes, type TenantSize, sizesOf } from '../../procedure
 /** Share of a logical partition's 20 GB at which the list fails. */
 const FULL = 0.8;
 
-export interface Listed extends Sizes {
+export interface ListedTenants extends Sizes {
   readonly tenants: readonly (TenantSize & { readonly deadLetters: number; readonly ru: number | null })[];
 }
 
@@ -37,7 +37,7 @@ export const tenantsList = defineOperation({
     container: z.string().optional().describe('one container (default: all that belong to tenants)'),
     most: z.int().min(1).max(10_000).default(20).describe('how many tenants to list, those with the most documents'),
   }),
-  run: async ({ container, most }, { workspace, signal, screen, clock = systemClock }): Promise<Listed> => {
+  run: async ({ container, most }, { workspace, signal, screen, clock = systemClock }): Promise<ListedTenants> => {
     const { pipeline, model } = await workspace.pipeline();
     const rule = declaredTenant({ pipeline, model });
     const known = model.containers.filter((one) => isOfTenants(one, rule.field)).map(({ name }) => name);
@@ -78,18 +78,20 @@ export const tenantsList = defineOperation({
     };
   },
   format: (listed, { most }) =>
-    listed.count === 0 && listed.without.length === 0 ? 'No container has a document of a tenant.' : say(listed, most),
+    listed.count === 0 && listed.without.length === 0
+      ? 'No container has a document of a tenant.'
+      : saySize(listed, most),
   ok: passes,
 });
 
 /** False: a logical partition is nearly full. */
-export function passes({ tenants }: Pick<Listed, 'tenants'>): boolean {
+export function passes({ tenants }: Pick<ListedTenants, 'tenants'>): boolean {
   return near(tenants, FULL).length === 0;
 }
 
-export function say({ count, tenants, without, alike }: Listed, most: number): string {
+export function saySize({ count, tenants, without, alike }: ListedTenants, most: number): string {
   return [
-    table(
+    textTable(
       ['tenant', 'documents', 'size, about', 'RU', 'dead letters', 'largest in'],
       tenants.map(({ tenant, documents, bytes, ru, deadLetters, containers }) => [
         short(tenant),

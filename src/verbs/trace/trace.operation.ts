@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { canonical } from '../../base/json.ts';
 import { defineOperation } from '../operation.ts';
-import { table } from '../../procedures/table.ts';
+import { textTable } from '../../procedures/table.ts';
 import { namedDocument } from '../../procedures/trace/named.ts';
 import { traceDocument } from '../../procedures/trace/trace.ts';
 
@@ -31,7 +31,7 @@ export const trace = defineOperation({
       '',
       projections.length === 0
         ? `No projection reads ${container}.`
-        : table(
+        : textTable(
             ['projection', 'kind', 'state', 'where', 'why'],
             projections.map((of) => [
               of.id,
@@ -45,7 +45,7 @@ export const trace = defineOperation({
         ? []
         : [
             '',
-            table(
+            textTable(
               ['at', 'what'],
               events.map(({ at, what }) => [at, what]),
             ),

@@ -5,7 +5,7 @@ import { CosmosClient } from '@azure/cosmos';
 import { expect, it } from 'vitest';
 import { MillraceError } from '../../../src/base/errors.ts';
 import type { Lane } from '../../../src/cosmos/budget/limit.ts';
-import { type Member, BEAT_MS, SHARE_MS, Shares, readMembers } from '../../../src/cosmos/budget/split.ts';
+import { type BudgetMember, BEAT_MS, SHARE_MS, Shares, readMembers } from '../../../src/cosmos/budget/split.ts';
 import { startEmulator } from '../../../src/emulator/index.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
@@ -125,7 +125,7 @@ async function history(seed: number): Promise<{ said: string[]; most: number }> 
   await time.run(alone());
   if (last.shares.now() < 0.99) said.push(`alone it has ${last.shares.now()}`);
   await time.run(last.shares.close());
-  const left: readonly Member[] = await time.run(readMembers(plain.database('d').container('millrace'), 'd'));
+  const left: readonly BudgetMember[] = await time.run(readMembers(plain.database('d').container('millrace'), 'd'));
   if (left.some(({ name }) => name === 'last')) said.push('it has left, and is still a member');
   for (const client of clients) client.dispose();
   await emulator.close();

@@ -1,7 +1,7 @@
 // A world in which every remote operation is one atomic step, and chance decides whose step comes next: a source with its
 // latest-version feed, leases, the state container's partition, a sink that compares versions, and a log of effects.
 import { setImmediate as turn } from 'node:timers/promises';
-import type { BacklogStore, Stored, Write } from '../../../src/engine/deferred/store.ts';
+import type { BacklogStore, Stored, DeferredWrite } from '../../../src/engine/deferred/store.ts';
 import type { Change, Version } from '../../../src/feed/reading/change.ts';
 import { overlaps } from '../../../src/feed/reading/position.ts';
 import type { FeedRange } from '../../../src/cosmos/ranges.ts';
@@ -139,7 +139,7 @@ export class World {
     };
   }
 
-  #commit(writes: readonly Write[]): boolean {
+  #commit(writes: readonly DeferredWrite[]): boolean {
     const holds = writes.every((write) => {
       const there = this.stored.get(write.id);
       return write.kind === 'create' ? !there : there !== undefined && ['*', there.etag].includes(write.ifMatch);

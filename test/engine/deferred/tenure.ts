@@ -2,7 +2,7 @@
 import { Backlog } from '../../../src/engine/deferred/deferred.ts';
 import type { Register, SetAside } from '../../../src/engine/deferred/documents.ts';
 import { drainNext } from '../../../src/engine/deferred/drain.ts';
-import type { BacklogStore, Stored, Write } from '../../../src/engine/deferred/store.ts';
+import type { BacklogStore, Stored, DeferredWrite } from '../../../src/engine/deferred/store.ts';
 import type { Change, Key } from '../../../src/feed/reading/change.ts';
 import { type Actor, HASHES, type Lease, type World, changeOf, isAfter } from './sim.ts';
 
@@ -197,10 +197,10 @@ export class Tenure implements Actor {
   /** The state container, as the variant uses it. */
   #store(): BacklogStore {
     const store = this.#world.storeOf(this, () => !this.#calm);
-    const isHead = (write: Write): boolean => write.id.startsWith('head|');
-    const sets = (write: Write, field: string): boolean =>
+    const isHead = (write: DeferredWrite): boolean => write.id.startsWith('head|');
+    const sets = (write: DeferredWrite, field: string): boolean =>
       isHead(write) && write.kind === 'replace' && field in write.body;
-    const changed = (write: Write): Write[] => {
+    const changed = (write: DeferredWrite): DeferredWrite[] => {
       if (this.#variant === 'removes a queue blindly' && write.kind === 'remove' && isHead(write))
         return [{ ...write, ifMatch: '*' }];
       if (this.#variant === 'takes all of a closed queue' && sets(write, 'bounds') && write.kind !== 'remove')

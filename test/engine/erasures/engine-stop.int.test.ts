@@ -8,7 +8,7 @@ import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../../src/engine/engine.ts';
 import { ErasureRecords } from '../../../src/engine/erasures/record.ts';
 import { ErasureWatch } from '../../../src/engine/erasures/watch.ts';
-import { redrive } from '../../../src/engine/redrive-letter.ts';
+import { redriveLetter } from '../../../src/engine/redrive-letter.ts';
 import { sourceContainers } from '../../../src/engine/runners.ts';
 import type { Change, Page } from '../../../src/feed/reading/change.ts';
 import { openSource } from '../../../src/feed/reading/open-source.ts';
@@ -149,7 +149,7 @@ describe('changes of a tenant that is erased', () => {
     await stage.container('Orders').item('deleted', gone).delete();
     await records.begin(gone, NOW);
     const { engine, cold } = open('redrive');
-    const results = await redrive(await letters(), {
+    const results = await redriveLetter(await letters(), {
       engine,
       deadLetters: new DeadLetters(stage.services.place.state),
       sources: sourceContainers(stage.loaded.pipeline, stage.loaded.model),

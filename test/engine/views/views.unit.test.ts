@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NO_VIEW, type View, type ViewVersion, heldBy } from '../../../src/engine/views/views.ts';
+import { NO_VIEW, type View, type ViewVersion, viewHeldBy } from '../../../src/engine/views/views.ts';
 
 const order = { container: 'Orders', type: 'order' };
 const version = (number: number, reads = [order]): ViewVersion => ({
@@ -11,7 +11,7 @@ const version = (number: number, reads = [order]): ViewVersion => ({
 const view = (more: Partial<View>): View => ({ ...NO_VIEW, current: version(1), ...more });
 const knows = (id: string): boolean => id === 'a@1';
 const NOW = Date.parse('2026-01-01T00:00:00Z');
-const code = (views: Record<string, View>, of = order) => heldBy(views, of, knows, NOW)?.message;
+const code = (views: Record<string, View>, of = order) => viewHeldBy(views, of, knows, NOW)?.message;
 
 describe('a page waits', () => {
   it('for nothing while all is known and nothing is under way', () => {

@@ -1,6 +1,6 @@
 import { Backlog } from '../../../src/engine/deferred/deferred.ts';
 import { drainNext } from '../../../src/engine/deferred/drain.ts';
-import type { BacklogStore, Stored, Write } from '../../../src/engine/deferred/store.ts';
+import type { BacklogStore, Stored, DeferredWrite } from '../../../src/engine/deferred/store.ts';
 import type { FeedRange } from '../../../src/cosmos/ranges.ts';
 import type { Change } from '../../../src/feed/reading/change.ts';
 import type { Fence } from '../../../src/feed/tenure/fence.ts';
@@ -72,7 +72,7 @@ export class SimBacklog {
   readonly documents = new Map<string, Stored<object>>();
   #etags = 0;
 
-  commit(writes: readonly Write[]): boolean {
+  commit(writes: readonly DeferredWrite[]): boolean {
     const holds = writes.every((write) => {
       const there = this.documents.get(write.id);
       return write.kind === 'create' ? !there : there?.etag === write.ifMatch;

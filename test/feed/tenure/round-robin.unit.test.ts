@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest';
-import { Turns } from '../../../src/feed/tenure/round-robin.ts';
+import { RoundRobin } from '../../../src/feed/tenure/round-robin.ts';
 
-const taken = (turns: Turns<string>): string[] => [...turns.all()];
+const taken = (turns: RoundRobin<string>): string[] => [...turns.all()];
 
 it('takes one of each tenant, and those of one tenant in their order', () => {
-  const turns = new Turns<string>();
+  const turns = new RoundRobin<string>();
   for (const thing of ['a1', 'a2', 'a3', 'b1', 'a4', 'c1', 'c2']) turns.add(thing[0], thing);
   expect(taken(turns)).toEqual(['a1', 'b1', 'c1', 'a2', 'c2', 'a3', 'a4']);
 });
 
 it('gives a tenant that comes later its turn after one of each other', () => {
-  const turns = new Turns<string>();
+  const turns = new RoundRobin<string>();
   for (const thing of ['a1', 'a2', 'a3', 'b1', 'b2']) turns.add(thing[0], thing);
   expect([turns.next(), turns.next()]).toEqual(['a1', 'b1']);
   turns.add('c', 'c1');
@@ -18,7 +18,7 @@ it('gives a tenant that comes later its turn after one of each other', () => {
 });
 
 it('keeps the order of things without a tenant', () => {
-  const turns = new Turns<string>();
+  const turns = new RoundRobin<string>();
   for (const thing of ['1', '2', '3']) turns.add(undefined, thing);
   expect(taken(turns)).toEqual(['1', '2', '3']);
   expect(turns.next()).toBeUndefined();

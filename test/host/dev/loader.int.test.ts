@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Step } from '../../../src/pipeline/workload.ts';
 import type { Input } from '../../../src/host/dev/input.ts';
-import { load } from '../../../src/host/dev/loader.ts';
+import { loadDocuments } from '../../../src/host/dev/loader.ts';
 import { visible } from '../../../src/pipeline/oracle/recompute.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 
@@ -74,7 +74,7 @@ function expected(): unknown[] {
 
 it('leaves each document as its last step left it, whatever the server answers', async () => {
   stage.emulator.faults({ failAfterEffect: 0.05, failBefore: 0.05, throttle: 0.05 });
-  expect(await load(options(new AbortController().signal))).toMatchObject({
+  expect(await loadDocuments(options(new AbortController().signal))).toMatchObject({
     at: 2_500,
     loaded: 2_500,
     rejected: 0,
@@ -88,17 +88,17 @@ it('goes on after what is durable when it was interrupted, and loads nothing aga
   const interrupt = new AbortController();
   const seen: number[] = [];
   await expect(
-    load({
+    loadDocuments({
       ...options(interrupt.signal),
       onProgress: ({ at }) => (seen.push(at), interrupt.abort(new Error('interrupted'))),
     }),
   ).rejects.toThrow('interrupted');
   expect(seen).toHaveLength(1);
-  const { skipped } = await load(options(new AbortController().signal));
+  const { skipped } = await loadDocuments(options(new AbortController().signal));
   expect(skipped).toBe(seen[0]);
   stage.emulator.faults({});
   expect(await stored()).toEqual(expected());
-  expect(await load(options(new AbortController().signal))).toMatchObject({ skipped: 2_500, loaded: 2_500 });
+  expect(await loadDocuments(options(new AbortController().signal))).toMatchObject({ skipped: 2_500, loaded: 2_500 });
 });
 
 it('keeps to its rate', async () => {
@@ -112,7 +112,7 @@ it('keeps to its rate', async () => {
       time += ms;
     },
   };
-  await load({ ...options(new AbortController().signal), rate: 500, clock });
+  await loadDocuments({ ...options(new AbortController().signal), rate: 500, clock });
   expect(time).toBeGreaterThan(4_500);
   expect(time).toBeLessThanOrEqual(5_000);
 });

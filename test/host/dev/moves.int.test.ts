@@ -1,7 +1,7 @@
 // The move that `dev --shards --once` makes, without hosts.
 import { type TestContext, expect, it } from 'vitest';
 import type { WhileMoving } from '../../../src/pipeline/workload.ts';
-import { type MovingOptions, formatMoves, isWhole, moveThereAndBack } from '../../../src/host/dev/moves.ts';
+import { type MovingOptions, formatMoves, isWholeShard, moveThereAndBack } from '../../../src/host/dev/moves.ts';
 import { openShardMap } from '../../../src/runtime/shard-map.ts';
 import { given } from '../../runtime/spread-world.ts';
 
@@ -36,7 +36,7 @@ it('leaves the tenant where it was, with each write in its place', async (contex
   const { stage, run, map } = await shop(context);
   const moved = await run();
   expect(moved).toMatchObject({ keys: '"s0"', lost: [], moves: [{ to: 'west' }, { to: 'north' }] });
-  expect(isWhole(moved!)).toBe(true);
+  expect(isWholeShard(moved!)).toBe(true);
   expect(formatMoves(moved!)).toMatch(
     /^"s0" moved to west \(\d+ documents copied, .*\), and back to north .*\nMeanwhile \d+ changes of its Orders were written through a router: none is lost\.$/,
   );
@@ -74,7 +74,7 @@ it('names what is not as it was written, and what it can’t write', async (cont
   // The store sets this field itself.
   const other = await run({ rules: { ...dearer, change: (order) => ({ ...order, _ts: 1 }) } });
   expect(other?.lost).toHaveLength(5);
-  expect(isWhole(other!)).toBe(false);
+  expect(isWholeShard(other!)).toBe(false);
   expect(formatMoves(other!)).toContain('lost are the last ones of o');
   await expect(run({ rules: { ...dearer, change: () => undefined } })).rejects.toMatchObject({
     code: 'moving-nothing',

@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
-import { type Asked, type Given, ask } from '../../../src/host/init/ask.ts';
+import { type InitAnswers, type Given, ask } from '../../../src/host/init/ask.ts';
 
 /** Answers each question as it comes. */
-async function asked(given: Given, answers: readonly string[]): Promise<{ result: Asked; questions: string[] }> {
+async function asked(given: Given, answers: readonly string[]): Promise<{ result: InitAnswers; questions: string[] }> {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const questions: string[] = [];
   const left = [...answers];

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FunctionMetadata, Invocation, RetryOptions } from '../../../src/host/local-host/core.ts';
+import type { FunctionMetadata, Invocation, TriggerRetryOptions } from '../../../src/host/local-host/core.ts';
 import { invocationOf } from '../../../src/host/local-host/event-hub-data.ts';
 import { eventHubTriggers, runEventHubTrigger } from '../../../src/host/local-host/event-hub-triggers.ts';
 import { openHubs } from '../../emulator/hubs.ts';
@@ -12,7 +12,11 @@ afterAll(() => azurite.close());
 const NAMESPACE = 'Endpoint=sb://none/;SharedAccessKeyName=a;SharedAccessKey=c2VjcmV0';
 const ENV = { HUBS: NAMESPACE, AzureWebJobsStorage: 'UseDevelopmentStorage=true' };
 
-const trigger = (name: string, more: Record<string, unknown> = {}, retryOptions?: RetryOptions): FunctionMetadata => ({
+const trigger = (
+  name: string,
+  more: Record<string, unknown> = {},
+  retryOptions?: TriggerRetryOptions,
+): FunctionMetadata => ({
   name,
   bindings: {
     events: { type: 'eventHubTrigger', direction: 'in', connection: 'HUBS', eventHubName: 'telemetry', ...more },

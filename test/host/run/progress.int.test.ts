@@ -6,7 +6,7 @@ import type { App } from '../../../src/runtime/hosts/processor-host.ts';
 import {
   type ProjectionProgress,
   progressLine,
-  progressOf,
+  hostProgressOf,
   progressTable,
   withBefore,
 } from '../../../src/host/run/progress.ts';
@@ -43,7 +43,7 @@ const hostWith = (orders: readonly LeaseStatus[], customers: readonly LeaseStatu
       source('Customers', customers, ['summaries@1']),
     ],
   };
-  return progressOf(app, NOW, { monotonic: () => 100_000 });
+  return hostProgressOf(app, NOW, { monotonic: () => 100_000 });
 };
 const lags = (rows: readonly ProjectionProgress[]) => rows.map(({ lag }) => lag);
 
@@ -94,7 +94,7 @@ it('of a running host: 0 once all is read, nothing of a version that was replace
   await using stage = await openStage({}, VERSIONS);
   const app = await live(stage);
   const { signal } = new AbortController();
-  const of = (id: string, rows = progressOf(app)) => rows.find(({ projection }) => projection === id);
+  const of = (id: string, rows = hostProgressOf(app)) => rows.find(({ projection }) => projection === id);
   const order = (id: string) => ({
     id,
     type: 'order',
@@ -122,9 +122,9 @@ it('of a running host: 0 once all is read, nothing of a version that was replace
         return [of('days@1')?.follows, of('days@2')?.follows];
       })
       .toEqual([false, true]);
-    expect(lags(progressOf(app).filter(({ follows }) => follows))).toEqual([0, 0]);
+    expect(lags(hostProgressOf(app).filter(({ follows }) => follows))).toEqual([0, 0]);
     const later = { monotonic: () => performance.now() + 60_000 };
-    expect(of('days@2', progressOf(app, Date.now(), later))?.lag).toBeNull();
+    expect(of('days@2', hostProgressOf(app, Date.now(), later))?.lag).toBeNull();
   } finally {
     await app.stop();
   }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { markOf, reviewOf } from '../../../src/model/review/review.ts';
+import { reviewMarkOf, reviewOf } from '../../../src/model/review/review.ts';
 import { concernFindings } from '../../../src/model/rules/concerns.ts';
 import type { RawReview } from '../../../src/model/review/schema.ts';
 
 const DESIGN = { file: 'orders.md', lines: ['# Orders', 'Orders are keyed by /status.', 'Read by customer: often.'] };
 const NEEDS = { file: 'needs.md', lines: ['A customer sees the own orders.'] };
-const MARK = markOf(DESIGN.lines.join('\n'));
+const MARK = reviewMarkOf(DESIGN.lines.join('\n'));
 const STATUS = { line: 2, words: 'keyed by /status' };
 
 type Places = RawReview['answers'][number]['concerns'][number]['places'];

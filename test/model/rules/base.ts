@@ -1,7 +1,7 @@
 // A small pair of documents that every rule passes, and edits of it: a case is an edit and the line it is found at.
 import { parseDesign } from '../../../src/model/reader/design.ts';
 import { parseRequirements } from '../../../src/model/reader/requirements.ts';
-import type { Documents } from '../../../src/model/documents.ts';
+import type { ModelDocuments } from '../../../src/model/documents.ts';
 
 export const REQUIREMENTS = `# Shop: Azure Cosmos DB NoSQL Modeling Session
 
@@ -208,7 +208,7 @@ function memo<T>(parse: (text: string) => T): (text: string) => T {
   };
 }
 
-export const documentsOf = ({ requirements, design }: Texts): Documents => ({
+export const documentsOf = ({ requirements, design }: Texts): ModelDocuments => ({
   requirements: requirements === '' ? undefined : requirementsOf(requirements),
   design: designOf(design),
 });

@@ -11,7 +11,7 @@ import { moveMapping } from '../../../src/procedures/move/move.ts';
 import type { MoveOptions } from '../../../src/procedures/move/options.ts';
 import { MoveRecord } from '../../../src/procedures/move/record.ts';
 import type { Certificate } from '../../../src/procedures/erase/certificate.ts';
-import type { Listed } from '../../../src/verbs/tenants/list.operation.ts';
+import type { ListedTenants } from '../../../src/verbs/tenants/list.operation.ts';
 import { encodeKey } from '../../../src/shards/keys/key-type.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { cli } from '../../cli/cli.ts';
@@ -118,7 +118,7 @@ type Stage = Awaited<ReturnType<typeof given>>['stage'];
 it('lists the tenants of each place, and of the one that --shard names', async (context) => {
   const { millrace } = await shop(context);
   const { stdout, code } = await millrace('tenants', 'list', '--json');
-  const { places } = JSON.parse(stdout) as { places: { place: string; value: Listed }[] };
+  const { places } = JSON.parse(stdout) as { places: { place: string; value: ListedTenants }[] };
   const counts = places.map(({ place, value }) => [
     place,
     Object.fromEntries(value.tenants.map(({ tenant, documents }) => [tenant, documents])),
@@ -132,7 +132,7 @@ it('lists the tenants of each place, and of the one that --shard names', async (
       ['west', { s1: 4, [GONE]: 7 }],
     ],
   ]);
-  const west = JSON.parse((await millrace('tenants', 'list', '--shard', 'west', '--json')).stdout) as Listed;
+  const west = JSON.parse((await millrace('tenants', 'list', '--shard', 'west', '--json')).stdout) as ListedTenants;
   expect(west.tenants.map(({ tenant }) => tenant).toSorted()).toEqual([GONE, 's1']);
 });
 

@@ -1,6 +1,6 @@
 // What a mover does with entries and copies of archived documents, step by step, without hosts.
 import { expect, it } from 'vitest';
-import { lineOf, pack } from '../../../src/archive/blobs/blob.ts';
+import { blobLineOf, pack } from '../../../src/archive/blobs/blob.ts';
 import { beginSweeping } from '../../../src/archive/sweep/sweeping.ts';
 import { Meter } from '../../../src/cosmos/budget/charge-meter.ts';
 import type { Change } from '../../../src/feed/reading/change.ts';
@@ -28,7 +28,7 @@ async function shop(): Promise<{ stage: MoveStage; options: Partial<MoveOptions>
     const { resource } = await orders.items.create(doc);
     const version = { epoch: 0, lsn: n + 1, etag: resource!._etag };
     const change: Change = { container: 'Orders', key: [1], id, type: 'order', version, at: 0, op: 'upsert', doc };
-    const { bytes, sha256 } = pack([lineOf(change)]);
+    const { bytes, sha256 } = pack([blobLineOf(change)]);
     const name = `orders-cold@1/all/2026/01/${sha256}.jsonl.gz`;
     blobs.set(name, bytes);
     await new Entries('millrace').archive('orders-cold@1', change, { name, line: 0 }, accessTo(stage, stage.west));

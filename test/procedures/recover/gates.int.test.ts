@@ -1,7 +1,7 @@
 // Write gates and migrations that are older than the documents, or newer. docs/SPEC-recover.md, REC-G1, REC-G2.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type MigrateOptions, migrate } from '../../../src/procedures/migrate/migrate.ts';
-import type { Finding } from '../../../src/procedures/recover/finding.ts';
+import type { RecoveryFinding } from '../../../src/procedures/recover/finding.ts';
 import { type WriteGate, openWriteGate } from '../../../src/shards/gate/write-gate.ts';
 import { type Stage, SHOP, openStage } from '../../support/stage.ts';
 import { afresh, derive, newRun, recoverOn } from './recovery.ts';
@@ -51,7 +51,8 @@ const move = (more: Partial<MigrateOptions> = {}) =>
     }),
   );
 const run = (input: Record<string, unknown> = {}) => afresh(stage, (now) => recoverOn(now, newRun(), input));
-const ofGates = (findings: readonly Finding[]) => findings.filter(({ about }) => about.startsWith('write gate'));
+const ofGates = (findings: readonly RecoveryFinding[]) =>
+  findings.filter(({ about }) => about.startsWith('write gate'));
 type Stored = { readonly id: string; readonly pk: string };
 const stored = () =>
   afresh(

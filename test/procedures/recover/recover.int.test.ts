@@ -8,7 +8,7 @@ import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { openServices } from '../../../src/runtime/services.ts';
 import type { MillraceError } from '../../../src/base/errors.ts';
 import { Views } from '../../../src/engine/views/views.ts';
-import { recover } from '../../../src/verbs/recover/recover.operation.ts';
+import { recoverVerb } from '../../../src/verbs/recover/recover.operation.ts';
 import type { Recovered } from '../../../src/procedures/recover/recover.ts';
 import { LEAVING_TTL_S } from '../../../src/kinds/archive/leaving.ts';
 import { cli } from '../../cli/cli.ts';
@@ -83,7 +83,7 @@ async function run(input: Record<string, unknown> = {}, clock = new SteppingCloc
   try {
     const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
     const context = { workspace, actor: 'tester', signal: AbortSignal.timeout(150_000), screen, clock };
-    return (await recover.run(input, context)) as { value: Recovered; ok: boolean; text: string };
+    return (await recoverVerb.run(input, context)) as { value: Recovered; ok: boolean; text: string };
   } finally {
     await workspace.close();
   }

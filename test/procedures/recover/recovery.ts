@@ -1,7 +1,7 @@
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { openServices } from '../../../src/runtime/services.ts';
-import { recover } from '../../../src/verbs/recover/recover.operation.ts';
+import { recoverVerb } from '../../../src/verbs/recover/recover.operation.ts';
 import type { Operation, OperationResult } from '../../../src/verbs/operation.ts';
 import type { Recovered } from '../../../src/procedures/recover/recover.ts';
 import type { Stage } from '../../support/stage.ts';
@@ -39,7 +39,7 @@ export const recoverOn = async (
   run: Run,
   input: Record<string, unknown> = {},
 ): Promise<{ value: Recovered; ok: boolean }> =>
-  (await operateOn(stage, run, recover, input)) as { value: Recovered; ok: boolean };
+  (await operateOn(stage, run, recoverVerb, input)) as { value: Recovered; ok: boolean };
 
 /** An operation with the pipeline and the services of the stage. */
 export async function operateOn(

@@ -1,7 +1,7 @@
 // The page's procedure after a shard was restored: docs/shards.md, "A pipeline over shards".
 import { type TestContext, expect, it, vi } from 'vitest';
 import { ABANDONED_MS } from '../../../src/procedures/lock.ts';
-import { recover } from '../../../src/verbs/recover/recover.operation.ts';
+import { recoverVerb } from '../../../src/verbs/recover/recover.operation.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
@@ -112,7 +112,7 @@ it(`a recovery of a shard that died at any request is run again, and ends right 
       services: () => Promise.resolve(services),
       pipeline: () => Promise.resolve(stage.loaded),
     };
-    return recover.run({ shard: 'west' }, { workspace, actor: 'tester', signal: until, screen, clock });
+    return recoverVerb.run({ shard: 'west' }, { workspace, actor: 'tester', signal: until, screen, clock });
   };
   let died = 0;
   for (let n = 0; n < DEATHS; n++) {

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { tenantRule } from '../../../src/pipeline/tenant.ts';
-import { type Listed, passes, say } from '../../../src/verbs/tenants/list.operation.ts';
+import { type ListedTenants, passes, saySize } from '../../../src/verbs/tenants/list.operation.ts';
 import { PARTITION_BYTES, type Sizes, sizesOf } from '../../../src/procedures/tenants/sizes.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
@@ -91,7 +91,7 @@ it('prints a table, and refuses what it can’t list', async () => {
 });
 
 it('warns of a logical partition that is half full, and fails for one that is nearly full', () => {
-  const at = (share: number): Listed => ({
+  const at = (share: number): ListedTenants => ({
     count: 1,
     documents: 1,
     without: [],
@@ -107,7 +107,7 @@ it('warns of a logical partition that is half full, and fails for one that is ne
       },
     ],
   });
-  expect(say(at(0.49), 20)).not.toContain('20 GB of a logical partition');
+  expect(saySize(at(0.49), 20)).not.toContain('20 GB of a logical partition');
   expect([0.5, 0.79, 0.8].map((share) => passes(at(share)))).toEqual([true, true, false]);
-  expect(say(at(0.5), 20)).toContain('s1 has about 50 % of the 20 GB of a logical partition of Orders.');
+  expect(saySize(at(0.5), 20)).toContain('s1 has about 50 % of the 20 GB of a logical partition of Orders.');
 });

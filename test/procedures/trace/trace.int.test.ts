@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { Trace } from '../../../src/procedures/trace/trace.ts';
+import type { TracedDocument } from '../../../src/procedures/trace/trace.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { cli } from '../../cli/cli.ts';
 import { SHOP, type Stage, openStage } from '../../support/stage.ts';
@@ -17,13 +17,14 @@ afterEach(async () => {
 
 const millrace = (...args: string[]) => cli([...args, '--pipeline', SHOP]);
 
-async function trace(container: string, key: string, id: string): Promise<Trace> {
+async function trace(container: string, key: string, id: string): Promise<TracedDocument> {
   const { code, stdout, stderr } = await millrace('trace', container, key, id, '--json');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  return JSON.parse(stdout) as Trace;
+  return JSON.parse(stdout) as TracedDocument;
 }
 
-const statesOf = ({ projections }: Trace) => Object.fromEntries(projections.map(({ id, state }) => [id, state]));
+const statesOf = ({ projections }: TracedDocument) =>
+  Object.fromEntries(projections.map(({ id, state }) => [id, state]));
 
 async function write(id: string, more: Readonly<Record<string, unknown>> = {}): Promise<void> {
   const order = {
@@ -155,5 +156,5 @@ it('read: a stable aggregate keeps no record of single documents, so its absence
   await derive();
   const { code, stdout } = await cli(['trace', 'Orders', 's1', 'order-17', '--json', '--pipeline', stable]);
   expect(code).toBe(0);
-  expect(statesOf(JSON.parse(stdout) as Trace)).toEqual({ 'days@1': 'read' });
+  expect(statesOf(JSON.parse(stdout) as TracedDocument)).toEqual({ 'days@1': 'read' });
 });

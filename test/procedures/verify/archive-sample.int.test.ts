@@ -1,7 +1,7 @@
 // A sample of the archive, by hand and by the schedule. docs/SPEC-archive.md, ARC-H42 and ARC-H43.
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, beforeEach, afterEach, expect, it, vi } from 'vitest';
-import type { Finding } from '../../../src/procedures/doctor/finding.ts';
+import type { DoctorFinding } from '../../../src/procedures/doctor/finding.ts';
 import type { Settings } from '../../../src/base/settings.ts';
 import { doctor } from '../../../src/verbs/doctor.operation.ts';
 import { sayDue } from '../../../src/procedures/verify/verify-due.ts';
@@ -121,7 +121,7 @@ it('is due each day where there is an archive, and shows a lost account and ever
   // Damage ends the verification of projections, so the archive comes first.
   await expect(verifyDue(contextOf())).rejects.toMatchObject({ code: 'archive-damaged' });
   expect(await shownBy()).toContain('2 faults in a sample of 11 blobs');
-  const found = (await doctor.run({}, contextOf())).value as Finding[];
+  const found = (await doctor.run({}, contextOf())).value as DoctorFinding[];
   expect(found.filter(({ check, verdict }) => check === 'archive' && verdict !== 'good')).toMatchObject([
     { verdict: 'bad' },
   ]);

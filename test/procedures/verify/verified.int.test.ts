@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { doctor } from '../../../src/verbs/doctor.operation.ts';
-import type { Finding } from '../../../src/procedures/doctor/finding.ts';
+import type { DoctorFinding } from '../../../src/procedures/doctor/finding.ts';
 import { recordVerified } from '../../../src/procedures/verify/verified.ts';
 import { projectionsVerify } from '../../../src/verbs/projections/verify.operation.ts';
 import { status } from '../../../src/verbs/status.operation.ts';
@@ -11,7 +11,7 @@ it('status and doctor know when all projections were last verified, and what was
   const { state } = world.stage.services.place;
   const verified = async () => ((await world.run(status)).value as { verified: unknown }).verified;
   const findings = async () =>
-    ((await world.run(doctor)).value as Finding[]).filter(({ check }) => check === 'verification');
+    ((await world.run(doctor)).value as DoctorFinding[]).filter(({ check }) => check === 'verification');
   expect(await verified()).toBeNull();
   expect(await findings()).toMatchObject([{ verdict: 'doubtful', what: expect.stringContaining('not been verified') }]);
 

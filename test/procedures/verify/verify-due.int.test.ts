@@ -14,10 +14,10 @@ import type { Settings } from '../../../src/base/settings.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { openServices } from '../../../src/runtime/services.ts';
 import { doctor } from '../../../src/verbs/doctor.operation.ts';
-import type { Finding } from '../../../src/procedures/doctor/finding.ts';
+import type { DoctorFinding } from '../../../src/procedures/doctor/finding.ts';
 import { faultsOf } from '../../../src/procedures/archive/verified.ts';
 import { status } from '../../../src/verbs/status.operation.ts';
-import { type Due, verifyDue } from '../../../src/procedures/verify/verify-due.ts';
+import { type DueVerification, verifyDue } from '../../../src/procedures/verify/verify-due.ts';
 import { projectionsVerify } from '../../../src/verbs/projections/verify.operation.ts';
 import { type Pages, NO_PAGES, verifyPages } from '../../../src/procedures/verify/verify-pages.ts';
 import { formatVerification, verify } from '../../../src/procedures/verify/verify.ts';
@@ -71,7 +71,7 @@ function startingAt(time: number): SteppingClock {
 const spoil = (id: string) =>
   stage.container('Summaries').items.create({ id, storeId: 's1', type: 'summary', cents: 1 });
 
-const kinds = (done: readonly Due[]): string[] =>
+const kinds = (done: readonly DueVerification[]): string[] =>
   done.map((due) => `${due.kind} ${due.kind === 'archive' ? faultsOf(due.result) : (due.result?.different ?? '…')}`);
 
 it('a sample is due each day and all documents each week, not before, and not for a time before the first look', async () => {
@@ -96,7 +96,7 @@ it('a sample is due each day and all documents each week, not before, and not fo
   const { text } = await status.run({}, contextOf(clock));
   expect(text).toMatch(/Last verified 2026-03-08T\S+Z: 1 difference in \d+ sink documents\./);
   expect(text).toMatch(/Last sample 2026-03-08T\S+Z: 1 difference in \d+ sink documents\./);
-  const found = (await doctor.run({}, contextOf(clock))).value as Finding[];
+  const found = (await doctor.run({}, contextOf(clock))).value as DoctorFinding[];
   expect(found.filter(({ check }) => check === 'verification')).toMatchObject([{ verdict: 'bad' }, { verdict: 'bad' }]);
 });
 

@@ -1,22 +1,22 @@
 import { first } from '../../search.ts';
-import type { Account } from '../storage/account.ts';
+import type { StoredAccount } from '../storage/account.ts';
 import { feedCharge } from '../time-and-charge/charge.ts';
-import { listOf } from '../wire/bytes.ts';
+import { wireListOf } from '../wire/bytes.ts';
 import { forgetOld } from './changes.ts';
-import type { Container } from '../storage/container.ts';
-import type { Change, PhysicalPartition } from '../storage/physical-partition.ts';
-import { covers, lsnIn, MAX_PAGE_BYTES } from '../storage/target.ts';
-import type { Target } from '../storage/target.ts';
+import type { StoredContainer } from '../storage/container.ts';
+import type { StoredChange, PhysicalPartition } from '../storage/physical-partition.ts';
+import { storedCovers, lsnIn, MAX_PAGE_BYTES } from '../storage/target.ts';
+import type { StoredTarget } from '../storage/target.ts';
 import { feedHeaders, reply } from '../wire/reply.ts';
 import { badRequest, header } from '../wire/wire.ts';
-import type { Call, Doc, Reply } from '../wire/wire.ts';
+import type { WireCall, WireDoc, Reply } from '../wire/wire.ts';
 
 /** One page of the all-versions-and-deletes feed, from now or from a continuation. A page never ends between changes with the same lsn. */
 export function allVersions(
-  account: Account,
-  call: Call,
-  container: Container,
-  target: Target,
+  account: StoredAccount,
+  call: WireCall,
+  container: StoredContainer,
+  target: StoredTarget,
   partition: PhysicalPartition,
   size: number,
 ): Reply {
@@ -31,7 +31,7 @@ export function allVersions(
   let bytes = 0;
   let lsn = Math.max(partition.lsn, from);
   for (const group of groups(partition.changes, from)) {
-    const wanted = group.filter(({ home }) => covers(target, home)).map((change) => text(container, change));
+    const wanted = group.filter(({ home }) => storedCovers(target, home)).map((change) => text(container, change));
     if (wanted.length === 0) continue;
     const weight = wanted.reduce((sum, each) => sum + each.length, 0);
     if (texts.length > 0 && (texts.length + wanted.length > size || bytes + weight > MAX_PAGE_BYTES)) {
@@ -43,11 +43,11 @@ export function allVersions(
   }
   const headers = feedHeaders(container, partition, lsn, texts.length);
   if (texts.length === 0) return reply(304, 1, headers);
-  const body = listOf(`{"_rid":"${container.rid}","Documents":[`, texts, `],"_count":${texts.length}}`);
+  const body = wireListOf(`{"_rid":"${container.rid}","Documents":[`, texts, `],"_count":${texts.length}}`);
   return reply(200, feedCharge(bytes), headers, body);
 }
 
-function start(call: Call, partition: PhysicalPartition): number {
+function start(call: WireCall, partition: PhysicalPartition): number {
   const etag = header(call.headers, 'if-none-match');
   if (etag === '*') return partition.lsn;
   const lsn = etag === undefined || etag === '' ? undefined : lsnIn(etag);
@@ -57,7 +57,7 @@ function start(call: Call, partition: PhysicalPartition): number {
   );
 }
 
-function* groups(changes: readonly Change[], from: number): Generator<Change[], void> {
+function* groups(changes: readonly StoredChange[], from: number): Generator<StoredChange[], void> {
   let end = first(changes.length, (at) => changes[at]!.lsn > from);
   while (end < changes.length) {
     const { lsn } = changes[end]!;
@@ -67,8 +67,8 @@ function* groups(changes: readonly Change[], from: number): Generator<Change[], 
   }
 }
 
-function text(container: Container, change: Change): string {
-  const metadata: Doc = { operationType: change.kind, lsn: change.lsn, crts: Math.floor(change.at / 1000) };
+function text(container: StoredContainer, change: StoredChange): string {
+  const metadata: WireDoc = { operationType: change.kind, lsn: change.lsn, crts: Math.floor(change.at / 1000) };
   if (change.previousLsn !== undefined) metadata.previousImageLSN = change.previousLsn;
   if (change.kind === 'delete') {
     metadata.timeToLiveExpired = change.expired;

@@ -1,22 +1,26 @@
-import type { Account } from '../storage/account.ts';
-import type { Container } from '../storage/container.ts';
-import type { Version } from '../storage/logical-partition.ts';
-import type { Change, PhysicalPartition } from '../storage/physical-partition.ts';
+import type { StoredAccount } from '../storage/account.ts';
+import type { StoredContainer } from '../storage/container.ts';
+import type { StoredVersion } from '../storage/logical-partition.ts';
+import type { StoredChange, PhysicalPartition } from '../storage/physical-partition.ts';
 
 /** Records the entries of the all-versions feed for one commit to an item: none, one or two. */
-export function record(
-  account: Account,
-  container: Container,
-  before: Version | undefined,
-  after: Version | undefined,
+export function recordChange(
+  account: StoredAccount,
+  container: StoredContainer,
+  before: StoredVersion | undefined,
+  after: StoredVersion | undefined,
   lsn: number,
   at: number,
   live = container.isLive(before, at),
 ): void {
   const item = (after ?? before)?.item;
   if (!item) return;
-  const note = (kind: Change['kind'], current: Version | undefined, previous: Version | undefined): void => {
-    const change: Change = {
+  const note = (
+    kind: StoredChange['kind'],
+    current: StoredVersion | undefined,
+    previous: StoredVersion | undefined,
+  ): void => {
+    const change: StoredChange = {
       lsn,
       at,
       kind,
@@ -36,7 +40,7 @@ export function record(
 }
 
 /** Forgets the changes that are older than the retention. */
-export function forgetOld(account: Account, container: Container): void {
+export function forgetOld(account: StoredAccount, container: StoredContainer): void {
   const oldest = account.now() - container.retentionMs;
   for (const range of container.ranges) {
     const kept = range.changes.findIndex(({ at }) => at >= oldest);

@@ -1,24 +1,24 @@
 import { shuffle } from '../../random.ts';
-import type { Account } from '../storage/account.ts';
+import type { StoredAccount } from '../storage/account.ts';
 import { allVersions } from './all-versions.ts';
 import { feedCharge } from '../time-and-charge/charge.ts';
-import { bytesOf } from '../wire/bytes.ts';
-import type { Container } from '../storage/container.ts';
+import { wireBytesOf } from '../wire/bytes.ts';
+import type { StoredContainer } from '../storage/container.ts';
 import type { WireKey } from '../storage/keys.ts';
-import type { Version } from '../storage/logical-partition.ts';
+import type { StoredVersion } from '../storage/logical-partition.ts';
 import type { PhysicalPartition } from '../storage/physical-partition.ts';
-import { covers, lsnIn, MAX_PAGE_BYTES, pageSize, targetOf } from '../storage/target.ts';
-import type { Target } from '../storage/target.ts';
+import { storedCovers, lsnIn, MAX_PAGE_BYTES, pageSize, storedTargetOf } from '../storage/target.ts';
+import type { StoredTarget } from '../storage/target.ts';
 import { feedHeaders, reply } from '../wire/reply.ts';
 import { badRequest, header } from '../wire/wire.ts';
-import type { Call, Reply } from '../wire/wire.ts';
+import type { WireCall, Reply } from '../wire/wire.ts';
 
 /**
  * One page of the latest-version change feed of one physical partition: the newest state of every item whose newest
  * lsn is above the position. A page has whole lsn groups only, because the etag can only name an lsn.
  */
-export function changeFeed(account: Account, call: Call, container: Container): Reply {
-  const target = targetOf(call, container);
+export function changeFeed(account: StoredAccount, call: WireCall, container: StoredContainer): Reply {
+  const target = storedTargetOf(call, container);
   const [partition] = target.partitions;
   if (!partition || target.partitions.length > 1) {
     throw badRequest(
@@ -37,7 +37,11 @@ export function changeFeed(account: Account, call: Call, container: Container): 
 }
 
 /** Where the page begins. An etag overrides a time, because the client sends the time with every request. */
-function start(call: Call, container: Container, partition: PhysicalPartition): { from: number; since: number } {
+function start(
+  call: WireCall,
+  container: StoredContainer,
+  partition: PhysicalPartition,
+): { from: number; since: number } {
   const etag = header(call.headers, 'if-none-match');
   if (etag === '*') return { from: partition.lsn, since: 0 };
   if (etag !== undefined && etag !== '') return { from: lsnIn(etag), since: 0 };
@@ -57,7 +61,7 @@ function start(call: Call, container: Container, partition: PhysicalPartition): 
  * The documents with their lsn, which isn't stored in them: as a field, or beside them in the format of the all-versions
  * feed, which Java's processor requests here too (ASM-E70).
  */
-function bodyOf(call: Call, container: Container, versions: readonly Version[]): Buffer {
+function bodyOf(call: WireCall, container: StoredContainer, versions: readonly StoredVersion[]): Buffer {
   const apart = header(call.headers, 'x-ms-cosmos-changefeed-wire-format-version') !== undefined;
   const texts = [`{"_rid":"${container.rid}","Documents":[`];
   for (const { open, lsn, at } of versions) {
@@ -65,20 +69,20 @@ function bodyOf(call: Call, container: Container, versions: readonly Version[]):
     else texts.push(open, `,"_lsn":${lsn}}`, ',');
   }
   texts[texts.length - 1] = `],"_count":${versions.length}}`;
-  return bytesOf(texts);
+  return wireBytesOf(texts);
 }
 
 interface Page {
-  readonly versions: readonly Version[];
+  readonly versions: readonly StoredVersion[];
   readonly bytes: number;
   /** Everything up to this lsn has been delivered or no longer exists. */
   readonly lsn: number;
 }
 
 function read(
-  account: Account,
-  container: Container,
-  target: Target,
+  account: StoredAccount,
+  container: StoredContainer,
+  target: StoredTarget,
   partition: PhysicalPartition,
   from: number,
   since: number,
@@ -88,10 +92,10 @@ function read(
   const everything = target.range.min <= partition.range.min && target.range.max >= partition.range.max;
   // The versions of one key are few among those of the partition.
   const log = target.key ? logOf(account, container, target.key, from) : partition.log;
-  const versions: Version[] = [];
+  const versions: StoredVersion[] = [];
   let bytes = 0;
   let at = target.key ? 0 : partition.after(from);
-  let group: Version[] = [];
+  let group: StoredVersion[] = [];
   while (at < log.length) {
     const { lsn } = log[at]!;
     group = [];
@@ -99,7 +103,7 @@ function read(
     for (; at < log.length && log[at]!.lsn === lsn; at++) {
       const version = log[at]!;
       if (version.item.current !== version || version.at < since || !container.isLive(version, now)) continue;
-      if (!everything && !covers(target, version.item.home)) continue;
+      if (!everything && !storedCovers(target, version.item.home)) continue;
       group.push(version);
       weight += version.size;
     }
@@ -115,8 +119,8 @@ function read(
 }
 
 /** The newest versions of one key above `from`, by ascending lsn; those of one lsn in any order, as in the partition's log. */
-function logOf(account: Account, container: Container, key: WireKey, from: number): Version[] {
-  const found: Version[] = [];
+function logOf(account: StoredAccount, container: StoredContainer, key: WireKey, from: number): StoredVersion[] {
+  const found: StoredVersion[] = [];
   for (const { current } of container.find(key)?.items.values() ?? [])
     if (current && current.lsn > from) found.push(current);
   if (account.faults.shuffleInLsn ?? true) shuffle(found, account.random);

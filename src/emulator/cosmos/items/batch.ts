@@ -1,26 +1,26 @@
-import type { Account } from '../storage/account.ts';
-import { bytesOf } from '../wire/bytes.ts';
-import type { Container } from '../storage/container.ts';
+import type { StoredAccount } from '../storage/account.ts';
+import { wireBytesOf } from '../wire/bytes.ts';
+import type { StoredContainer } from '../storage/container.ts';
 import { perform } from './operations.ts';
-import type { Operation, OperationResult } from './operations.ts';
+import type { ItemOperation, ItemOperationResult } from './operations.ts';
 import type { PhysicalPartition } from '../storage/physical-partition.ts';
 import { chargeText, itemHeaders, reply } from '../wire/reply.ts';
-import { homeOf, rangeById } from '../storage/target.ts';
+import { storedHomeOf, rangeById } from '../storage/target.ts';
 import { Transaction } from './transaction.ts';
-import { badRequest, flag, header, parseJson, textOf, tooLarge, WireError } from '../wire/wire.ts';
-import type { Call, Reply } from '../wire/wire.ts';
+import { badRequest, flag, header, parseJson, bodyText, wireTooLarge, WireError } from '../wire/wire.ts';
+import type { WireCall, Reply } from '../wire/wire.ts';
 
 const MAX_OPERATIONS = 100;
 const MAX_BYTES = 2 * 1024 * 1024;
 
 interface WireOperation extends Record<string, unknown> {
-  readonly operationType: Operation['type'];
+  readonly operationType: ItemOperation['type'];
 }
 
 /** A transactional batch (one key, all or nothing) or a bulk request (one range, each operation separately). */
-export function batch(account: Account, call: Call, container: Container): Reply {
-  if (call.body.length > MAX_BYTES) throw tooLarge();
-  const operations = parseJson(textOf(call.body));
+export function batch(account: StoredAccount, call: WireCall, container: StoredContainer): Reply {
+  if (call.body.length > MAX_BYTES) throw wireTooLarge();
+  const operations = parseJson(bodyText(call.body));
   if (!Array.isArray(operations) || operations.length === 0) {
     throw badRequest('The batch request must hold an array of operations that is not empty.');
   }
@@ -36,7 +36,7 @@ export function batch(account: Account, call: Call, container: Container): Reply
     : bulk(account, call, container, parsed, minimal);
 }
 
-type Parsed = Operation & { readonly key: string | undefined };
+type Parsed = ItemOperation & { readonly key: string | undefined };
 
 function operationOf(value: unknown): Parsed {
   if (typeof value !== 'object' || value === null) throw badRequest('Each operation of a batch must be an object.');
@@ -54,13 +54,13 @@ function operationOf(value: unknown): Parsed {
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 function transactional(
-  account: Account,
-  call: Call,
-  container: Container,
+  account: StoredAccount,
+  call: WireCall,
+  container: StoredContainer,
   operations: Parsed[],
   minimal: boolean,
 ): Reply {
-  const home = homeOf(container, header(call.headers, 'x-ms-documentdb-partitionkey'));
+  const home = storedHomeOf(container, header(call.headers, 'x-ms-documentdb-partitionkey'));
   const tx = new Transaction(account, container, home);
   const results = new Results();
   let charge = 0;
@@ -81,7 +81,13 @@ function transactional(
   return answer(200, container, [tx.range], results, charge);
 }
 
-function bulk(account: Account, call: Call, container: Container, operations: Parsed[], minimal: boolean): Reply {
+function bulk(
+  account: StoredAccount,
+  call: WireCall,
+  container: StoredContainer,
+  operations: Parsed[],
+  minimal: boolean,
+): Reply {
   const rangeId = header(call.headers, 'x-ms-documentdb-partitionkeyrangeid');
   const key = header(call.headers, 'x-ms-documentdb-partitionkey');
   const range = rangeId === undefined ? undefined : rangeById(container, rangeId);
@@ -105,19 +111,19 @@ function bulk(account: Account, call: Call, container: Container, operations: Pa
 
 interface Attempt {
   readonly charge: number;
-  readonly result?: OperationResult;
+  readonly result?: ItemOperationResult;
   readonly error?: WireError;
 }
 
 function single(
-  account: Account,
-  container: Container,
+  account: StoredAccount,
+  container: StoredContainer,
   range: PhysicalPartition | undefined,
   operation: Parsed,
   key: string | undefined,
 ): Attempt {
   return caught(() => {
-    const tx = new Transaction(account, container, homeOf(container, key));
+    const tx = new Transaction(account, container, storedHomeOf(container, key));
     if (range && tx.range !== range) {
       throw new WireError(410, 'The key does not belong to this partition key range.', 1002);
     }
@@ -127,9 +133,9 @@ function single(
   });
 }
 
-const attempt = (tx: Transaction, operation: Operation): Attempt => caught(() => perform(tx, operation));
+const attempt = (tx: Transaction, operation: ItemOperation): Attempt => caught(() => perform(tx, operation));
 
-function caught(work: () => OperationResult): Attempt {
+function caught(work: () => ItemOperationResult): Attempt {
   try {
     const result = work();
     return { charge: result.charge, result };
@@ -144,7 +150,7 @@ class Results {
   readonly texts = ['['];
   count = 0;
 
-  done({ status, charge, etag, text: body }: OperationResult, minimal: boolean): void {
+  done({ status, charge, etag, text: body }: ItemOperationResult, minimal: boolean): void {
     const tag = etag === undefined ? '' : `,"eTag":${JSON.stringify(etag)}`;
     this.#next(`{"statusCode":${status},"requestCharge":${chargeText(charge)}${tag}`);
     if (body !== undefined && !minimal) this.texts.push(',"resourceBody":', body);
@@ -167,12 +173,12 @@ class Results {
 
 function answer(
   status: number,
-  container: Container,
+  container: StoredContainer,
   ranges: readonly PhysicalPartition[],
   { texts, count }: Results,
   charge: number,
 ): Reply {
   const headers = itemHeaders(container, ranges);
   headers['x-ms-item-count'] = String(count);
-  return reply(status, charge, headers, bytesOf([...texts, ']']));
+  return reply(status, charge, headers, wireBytesOf([...texts, ']']));
 }

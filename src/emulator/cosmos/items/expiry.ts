@@ -1,18 +1,18 @@
-import type { Account } from '../storage/account.ts';
+import type { StoredAccount } from '../storage/account.ts';
 import { forgetOld } from '../feed/changes.ts';
 import { deleteCharge } from '../time-and-charge/charge.ts';
-import type { Container } from '../storage/container.ts';
+import type { StoredContainer } from '../storage/container.ts';
 import { expiry } from '../storage/logical-partition.ts';
 import { left, shareOf, spend } from '../storage/budget.ts';
 import { Transaction } from './transaction.ts';
 
 /** Deletes expired items, unless the faults forbid it. Readers hide an expired item immediately; this later purge moves the lsn. */
-export function sweep(account: Account): void {
+export function sweepExpired(account: StoredAccount): void {
   if (account.faults.purge !== false) purge(account);
 }
 
 /** Deletes expired items, whatever the faults say. With enforced throughput it uses at most half of a partition's RU/s. */
-export function purge(account: Account): void {
+export function purge(account: StoredAccount): void {
   const now = account.now();
   for (const { containers } of account.databases.values()) {
     for (const container of containers.values()) {
@@ -22,7 +22,7 @@ export function purge(account: Account): void {
   }
 }
 
-function purgeContainer(account: Account, container: Container, now: number): void {
+function purgeContainer(account: StoredAccount, container: StoredContainer, now: number): void {
   const share = shareOf(account, container);
   for (const home of container.logical.values()) {
     for (const [id, { current }] of home.items) {
@@ -40,7 +40,7 @@ function purgeContainer(account: Account, container: Container, now: number): vo
 }
 
 /** Deletes the items with this id that have a time to live, as if it had passed; returns how many. */
-export function expireNow(account: Account, container: Container, id: string): number {
+export function expireNow(account: StoredAccount, container: StoredContainer, id: string): number {
   let expired = 0;
   for (const home of container.logical.values()) {
     const { current } = home.items.get(id) ?? {};

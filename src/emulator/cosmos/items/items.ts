@@ -1,22 +1,22 @@
 import { batch } from './batch.ts';
-import type { Container } from '../storage/container.ts';
+import type { StoredContainer } from '../storage/container.ts';
 import { changeFeed } from '../feed/latest-version.ts';
 import { perform, read } from './operations.ts';
-import type { Operation, OperationResult } from './operations.ts';
+import type { ItemOperation, ItemOperationResult } from './operations.ts';
 import { containerHeaders, itemHeaders, reply } from '../wire/reply.ts';
 import type { Queries } from '../query/query.ts';
 import { queryPlan } from '../query/query-plan.ts';
-import type { Account } from '../storage/account.ts';
+import type { StoredAccount } from '../storage/account.ts';
 import { Transaction } from './transaction.ts';
-import { homeOf } from '../storage/target.ts';
+import { storedHomeOf } from '../storage/target.ts';
 import { Replica } from '../storage/replica.ts';
-import { flag, header, notAllowed, parseJson, parseObject, textOf, tooLarge, WireError } from '../wire/wire.ts';
-import type { Call, Reply } from '../wire/wire.ts';
+import { flag, header, notAllowed, parseJson, parseObject, bodyText, wireTooLarge, WireError } from '../wire/wire.ts';
+import type { WireCall, Reply } from '../wire/wire.ts';
 
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 /** Answers all requests under `/dbs/{d}/colls/{c}/docs`. */
-export function items(account: Account, queries: Queries, call: Call, container: Container): Reply {
+export function items(account: StoredAccount, queries: Queries, call: WireCall, container: StoredContainer): Reply {
   try {
     const id = call.segments[5];
     return id === undefined ? feed(account, queries, call, container) : item(account, call, container, id);
@@ -26,7 +26,7 @@ export function items(account: Account, queries: Queries, call: Call, container:
   }
 }
 
-function feed(account: Account, queries: Queries, call: Call, container: Container): Reply {
+function feed(account: StoredAccount, queries: Queries, call: WireCall, container: StoredContainer): Reply {
   const { headers, method } = call;
   if (method === 'GET') {
     return headers['a-im'] === undefined
@@ -43,14 +43,14 @@ function feed(account: Account, queries: Queries, call: Call, container: Contain
   return write(account, call, container, { type, body: document(call) });
 }
 
-function item(account: Account, call: Call, container: Container, id: string): Reply {
+function item(account: StoredAccount, call: WireCall, container: StoredContainer, id: string): Reply {
   switch (call.method) {
     case 'GET':
       return point(account, call, container, id);
     case 'PUT':
       return write(account, call, container, { type: 'Replace', id, body: document(call) });
     case 'PATCH':
-      return write(account, call, container, { type: 'Patch', id, body: parseJson(textOf(call.body)) });
+      return write(account, call, container, { type: 'Patch', id, body: parseJson(bodyText(call.body)) });
     case 'DELETE':
       return write(account, call, container, { type: 'Delete', id });
     default:
@@ -58,8 +58,8 @@ function item(account: Account, call: Call, container: Container, id: string): R
   }
 }
 
-function point(account: Account, call: Call, container: Container, id: string): Reply {
-  const home = homeOf(container, header(call.headers, 'x-ms-documentdb-partitionkey'));
+function point(account: StoredAccount, call: WireCall, container: StoredContainer, id: string): Reply {
+  const home = storedHomeOf(container, header(call.headers, 'x-ms-documentdb-partitionkey'));
   const replica = new Replica(account, container, header(call.headers, 'x-ms-session-token'));
   const range = container.rangeOf(home.epk);
   replica.demand(range);
@@ -70,13 +70,13 @@ function point(account: Account, call: Call, container: Container, id: string): 
   });
 }
 
-function write(account: Account, call: Call, container: Container, operation: Operation): Reply {
+function write(account: StoredAccount, call: WireCall, container: StoredContainer, operation: ItemOperation): Reply {
   refuseTriggers(call);
   const key = header(call.headers, 'x-ms-documentdb-partitionkey');
   const body = operation.body as Record<string, unknown> | undefined;
   const inBody =
     key === undefined && (operation.type === 'Create' || operation.type === 'Upsert' || operation.type === 'Replace');
-  const home = inBody ? container.open(container.keys.of(body!)) : homeOf(container, key);
+  const home = inBody ? container.open(container.keys.of(body!)) : storedHomeOf(container, key);
   const tx = new Transaction(account, container, home);
   return withToken(itemHeaders(container, [tx.range])['x-ms-session-token']!, () => {
     const result = perform(tx, {
@@ -90,7 +90,7 @@ function write(account: Account, call: Call, container: Container, operation: Op
 }
 
 /** Refuses triggers: the server doesn't run them, and without an error the client would assume that it did. */
-function refuseTriggers({ headers }: Call): void {
+function refuseTriggers({ headers }: WireCall): void {
   const named = headers['x-ms-documentdb-pre-trigger-include'] ?? headers['x-ms-documentdb-post-trigger-include'];
   if (named === undefined) return;
   throw new WireError(501, 'The embedded server does not run triggers, and this request names one.');
@@ -106,13 +106,13 @@ function withToken(token: string, work: () => Reply): Reply {
   }
 }
 
-function answer(call: Call, headers: Record<string, string>, result: OperationResult): Reply {
+function answer(call: WireCall, headers: Record<string, string>, result: ItemOperationResult): Reply {
   if (result.etag !== undefined) headers.etag = result.etag;
   const minimal = call.method !== 'GET' && header(call.headers, 'prefer') === 'return=minimal';
   return reply(result.status, result.charge, headers, minimal ? '' : result.text);
 }
 
-function document(call: Call): Record<string, unknown> {
-  if (call.body.length > MAX_BODY_BYTES) throw tooLarge();
+function document(call: WireCall): Record<string, unknown> {
+  if (call.body.length > MAX_BODY_BYTES) throw wireTooLarge();
   return parseObject(call.body);
 }

@@ -4,20 +4,20 @@ import {
   deleteCharge,
   patchCharge,
   readCharge,
-  REFUSED,
+  REFUSED_CHARGE,
   replaceCharge,
 } from '../time-and-charge/charge.ts';
-import type { Version } from '../storage/logical-partition.ts';
+import type { StoredVersion } from '../storage/logical-partition.ts';
 import { keyText } from '../storage/keys.ts';
 import { applyPatch, parsePatch } from './patch.ts';
 import type { Transaction } from './transaction.ts';
 import { badRequest, conflict, notFound, preconditionFailed } from '../wire/wire.ts';
-import type { Doc, WireError } from '../wire/wire.ts';
+import type { WireDoc, WireError } from '../wire/wire.ts';
 
 const MAX_ID_BYTES = 1023;
 
 /** One operation on one item, from a request of its own or from a batch. */
-export interface Operation {
+export interface ItemOperation {
   readonly type: 'Create' | 'Upsert' | 'Read' | 'Replace' | 'Delete' | 'Patch';
   readonly id?: string | undefined;
   readonly body?: unknown;
@@ -25,7 +25,7 @@ export interface Operation {
   readonly ifNoneMatch?: string | undefined;
 }
 
-export interface OperationResult {
+export interface ItemOperationResult {
   readonly status: number;
   readonly charge: number;
   readonly etag?: string;
@@ -33,7 +33,7 @@ export interface OperationResult {
 }
 
 /** Stages one operation; throws a WireError if the service refuses it. */
-export function perform(tx: Transaction, operation: Operation): OperationResult {
+export function perform(tx: Transaction, operation: ItemOperation): ItemOperationResult {
   switch (operation.type) {
     case 'Create':
       return create(tx, operation);
@@ -52,23 +52,23 @@ export function perform(tx: Transaction, operation: Operation): OperationResult 
   }
 }
 
-export function read(version: Version | undefined, ifNoneMatch: string | undefined): OperationResult {
-  if (!version) throw charged(notFound(), REFUSED);
+export function read(version: StoredVersion | undefined, ifNoneMatch: string | undefined): ItemOperationResult {
+  if (!version) throw charged(notFound(), REFUSED_CHARGE);
   if (ifNoneMatch !== undefined && (ifNoneMatch === '*' || ifNoneMatch === version.etag)) {
-    return { status: 304, charge: REFUSED, etag: version.etag };
+    return { status: 304, charge: REFUSED_CHARGE, etag: version.etag };
   }
   return { status: 200, charge: readCharge(version.size), etag: version.etag, text: version.text };
 }
 
-function create(tx: Transaction, operation: Operation): OperationResult {
+function create(tx: Transaction, operation: ItemOperation): ItemOperationResult {
   const doc = documentOf(tx, operation);
   const id = doc.id as string;
-  if (tx.read(id)) throw charged(conflict(), REFUSED);
+  if (tx.read(id)) throw charged(conflict(), REFUSED_CHARGE);
   const { etag, text } = tx.put(id, doc);
   return { status: 201, charge: createCharge(text.length), etag, text };
 }
 
-function upsert(tx: Transaction, operation: Operation): OperationResult {
+function upsert(tx: Transaction, operation: ItemOperation): ItemOperationResult {
   const doc = documentOf(tx, operation);
   const id = doc.id as string;
   const before = tx.read(id);
@@ -80,61 +80,61 @@ function upsert(tx: Transaction, operation: Operation): OperationResult {
     : { status: 201, charge: createCharge(text.length), etag, text };
 }
 
-function replace(tx: Transaction, operation: Operation): OperationResult {
+function replace(tx: Transaction, operation: ItemOperation): ItemOperationResult {
   const id = requireId(operation);
   const doc = documentOf(tx, operation);
   const before = existing(tx, id, operation);
   if (doc.id !== id) {
-    if (tx.read(doc.id as string)) throw charged(conflict(), REFUSED);
+    if (tx.read(doc.id as string)) throw charged(conflict(), REFUSED_CHARGE);
     tx.remove(before.item.id);
   }
   const { etag, text } = tx.put(doc.id as string, doc);
   return { status: 200, charge: replaceCharge(text.length), etag, text };
 }
 
-function remove(tx: Transaction, operation: Operation): OperationResult {
+function remove(tx: Transaction, operation: ItemOperation): ItemOperationResult {
   const before = existing(tx, requireId(operation), operation);
   tx.remove(before.item.id);
   return { status: 204, charge: deleteCharge(before.size) };
 }
 
-function patch(tx: Transaction, operation: Operation): OperationResult {
+function patch(tx: Transaction, operation: ItemOperation): ItemOperationResult {
   const { operations, condition } = parsePatch(operation.body);
   const before = existing(tx, requireId(operation), operation);
   const now = (): number => tx.account.now();
   if (condition !== undefined && !conditionHolds(condition, before.doc, now)) {
-    throw charged(preconditionFailed(), REFUSED);
+    throw charged(preconditionFailed(), REFUSED_CHARGE);
   }
-  const doc = JSON.parse(before.text) as Doc;
+  const doc = JSON.parse(before.text) as WireDoc;
   applyPatch(doc, operations, tx.container.keys.definition.paths);
   const { etag, text } = tx.put(before.item.id, doc);
   return { status: 200, charge: patchCharge(text.length), etag, text };
 }
 
-function existing(tx: Transaction, id: string, operation: Operation): Version {
+function existing(tx: Transaction, id: string, operation: ItemOperation): StoredVersion {
   const before = tx.read(id);
-  if (!before) throw charged(notFound(), REFUSED);
+  if (!before) throw charged(notFound(), REFUSED_CHARGE);
   checkConditions(before, operation);
   return before;
 }
 
-function checkConditions(before: Version, { ifMatch, ifNoneMatch }: Operation): void {
+function checkConditions(before: StoredVersion, { ifMatch, ifNoneMatch }: ItemOperation): void {
   const stale = ifMatch !== undefined && ifMatch !== '*' && ifMatch !== before.etag;
   const same = ifNoneMatch !== undefined && (ifNoneMatch === '*' || ifNoneMatch === before.etag);
-  if (stale || same) throw charged(preconditionFailed(), REFUSED);
+  if (stale || same) throw charged(preconditionFailed(), REFUSED_CHARGE);
 }
 
-function requireId(operation: Operation): string {
+function requireId(operation: ItemOperation): string {
   if (typeof operation.id !== 'string') throw badRequest("The operation needs the item's id.");
   return operation.id;
 }
 
 /** The body as a document of this partition, its id checked. */
-function documentOf(tx: Transaction, { body }: Operation): Doc {
+function documentOf(tx: Transaction, { body }: ItemOperation): WireDoc {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw badRequest('The document must be a JSON object. One of the input values is invalid.');
   }
-  const doc = body as Doc;
+  const doc = body as WireDoc;
   checkId(doc.id);
   if (keyText(tx.container.keys.of(doc)) !== tx.home.text) {
     throw badRequest("PartitionKey extracted from document doesn't match the one specified in the header.", 1001);

@@ -1,6 +1,6 @@
 import { define } from '../../sql/values.ts';
 import { badRequest } from '../wire/wire.ts';
-import type { Doc } from '../wire/wire.ts';
+import type { WireDoc } from '../wire/wire.ts';
 
 const MAX_OPERATIONS = 10;
 const SYSTEM = new Set(['_rid', '_self', '_etag', '_ts', '_attachments', '_lsn']);
@@ -36,7 +36,7 @@ export function parsePatch(body: unknown): PatchRequest {
 }
 
 /** Applies the operations to `doc`, which belongs to the caller. `keyPaths` may not be touched. */
-export function applyPatch(doc: Doc, operations: readonly PatchOperation[], keyPaths: readonly string[]): void {
+export function applyPatch(doc: WireDoc, operations: readonly PatchOperation[], keyPaths: readonly string[]): void {
   operations.forEach((operation, i) => {
     const fail = (why: string): never => {
       throw badRequest(`For Operation(${i + 1}): ${why}`);
@@ -88,15 +88,15 @@ function guard(path: readonly string[], keyPaths: readonly string[], fail: Fail)
   }
 }
 
-type Parent = Doc | unknown[];
+type Parent = WireDoc | unknown[];
 
-function parentOf(doc: Doc, path: readonly string[], fail: Fail): Parent {
+function parentOf(doc: WireDoc, path: readonly string[], fail: Fail): Parent {
   let value: unknown = doc;
   for (const step of path.slice(0, -1)) {
     value = Array.isArray(value)
       ? value[index(step, value.length - 1, fail)]
       : typeof value === 'object' && value !== null && Object.hasOwn(value, step)
-        ? (value as Doc)[step]
+        ? (value as WireDoc)[step]
         : undefined;
     if (typeof value !== 'object' || value === null) fail(`The parent of '/${path.join('/')}' doesn't exist.`);
   }
@@ -108,7 +108,7 @@ function index(step: string, last: number, fail: Fail): number {
   return Number(step);
 }
 
-function write(doc: Doc, path: readonly string[], value: unknown, op: 'add' | 'set' | 'replace', fail: Fail): void {
+function write(doc: WireDoc, path: readonly string[], value: unknown, op: 'add' | 'set' | 'replace', fail: Fail): void {
   const parent = parentOf(doc, path, fail);
   const name = path.at(-1)!;
   if (!Array.isArray(parent)) {
@@ -120,7 +120,7 @@ function write(doc: Doc, path: readonly string[], value: unknown, op: 'add' | 's
   else parent[index(name, parent.length - 1, fail)] = value;
 }
 
-function remove(doc: Doc, path: readonly string[], fail: Fail): unknown {
+function remove(doc: WireDoc, path: readonly string[], fail: Fail): unknown {
   const parent = parentOf(doc, path, fail);
   const name = path.at(-1)!;
   if (Array.isArray(parent)) return parent.splice(index(name, parent.length - 1, fail), 1)[0];
@@ -130,9 +130,9 @@ function remove(doc: Doc, path: readonly string[], fail: Fail): unknown {
   return value;
 }
 
-function increment(doc: Doc, path: readonly string[], by: unknown, fail: Fail): void {
+function increment(doc: WireDoc, path: readonly string[], by: unknown, fail: Fail): void {
   if (typeof by !== 'number') return fail("The value of 'incr' must be a number.");
-  const parent = parentOf(doc, path, fail) as Doc;
+  const parent = parentOf(doc, path, fail) as WireDoc;
   const name = Array.isArray(parent) ? String(index(path.at(-1)!, parent.length - 1, fail)) : path.at(-1)!;
   const before = Object.hasOwn(parent, name) ? parent[name] : 0;
   if (typeof before !== 'number') return fail("'incr' needs a number at its path.");

@@ -1,22 +1,22 @@
-import type { Account } from '../storage/account.ts';
-import { record } from '../feed/changes.ts';
-import type { Container } from '../storage/container.ts';
-import { Item, Version } from '../storage/logical-partition.ts';
+import type { StoredAccount } from '../storage/account.ts';
+import { recordChange } from '../feed/changes.ts';
+import type { StoredContainer } from '../storage/container.ts';
+import { StoredItem, StoredVersion } from '../storage/logical-partition.ts';
 import type { LogicalPartition } from '../storage/logical-partition.ts';
 import type { PhysicalPartition } from '../storage/physical-partition.ts';
 import { shuffle } from '../../random.ts';
 import { itemRid } from '../storage/rids.ts';
-import { badRequest, conflict, tooLarge } from '../wire/wire.ts';
-import type { Doc } from '../wire/wire.ts';
+import { badRequest, conflict, wireTooLarge } from '../wire/wire.ts';
+import type { WireDoc } from '../wire/wire.ts';
 
 export const MAX_DOCUMENT_BYTES = 2 * 1024 * 1024;
 
 interface Staged {
-  readonly item: Item;
+  readonly item: StoredItem;
   readonly open: string;
   readonly etag: string;
   readonly ttl: number | undefined;
-  readonly doc: Doc;
+  readonly doc: WireDoc;
 }
 
 /**
@@ -24,8 +24,8 @@ interface Staged {
  * transaction without a commit has no effect.
  */
 export class Transaction {
-  readonly account: Account;
-  readonly container: Container;
+  readonly account: StoredAccount;
+  readonly container: StoredContainer;
   readonly home: LogicalPartition;
   readonly range: PhysicalPartition;
   readonly now: number;
@@ -38,7 +38,13 @@ export class Transaction {
    * @param now the time of the writes, milliseconds since 1970
    * @param expires what it removes expires, whatever its time to live
    */
-  constructor(account: Account, container: Container, home: LogicalPartition, now = account.now(), expires = false) {
+  constructor(
+    account: StoredAccount,
+    container: StoredContainer,
+    home: LogicalPartition,
+    now = account.now(),
+    expires = false,
+  ) {
     this.#expires = expires;
     this.account = account;
     this.container = container;
@@ -48,21 +54,21 @@ export class Transaction {
   }
 
   /** The item as this transaction sees it. A staged state is returned as a version that isn't in any log. */
-  read(id: string): Version | undefined {
+  read(id: string): StoredVersion | undefined {
     if (this.#staged.has(id)) {
       const staged = this.#staged.get(id);
-      return staged && new Version(staged.item, staged.open, staged.etag, 0, this.now, staged.ttl, staged.doc);
+      return staged && new StoredVersion(staged.item, staged.open, staged.etag, 0, this.now, staged.ttl, staged.doc);
     }
     const version = this.home.items.get(id)?.current;
     return this.container.isLive(version, this.now) ? version : undefined;
   }
 
   /** Stages `doc` (whose ownership passes here) as the item's state; returns its etag and text. */
-  put(id: string, doc: Doc): { etag: string; text: string } {
+  put(id: string, doc: WireDoc): { etag: string; text: string } {
     const { account, container, home } = this;
     const ttl = readTtl(doc);
     const known = this.#staged.get(id)?.item ?? (this.#staged.has(id) ? undefined : home.items.get(id));
-    const item = known ?? new Item(id, home, container.nextSeq++);
+    const item = known ?? new StoredItem(id, home, container.nextSeq++);
     const rid = itemRid(container.rid, item.seq);
     const etag = account.etag();
     doc._rid = rid;
@@ -71,7 +77,7 @@ export class Transaction {
     doc._attachments = 'attachments/';
     doc._ts = Math.floor(this.now / 1000);
     const text = JSON.stringify(doc);
-    if (text.length > MAX_DOCUMENT_BYTES / 3 && Buffer.byteLength(text) > MAX_DOCUMENT_BYTES) throw tooLarge();
+    if (text.length > MAX_DOCUMENT_BYTES / 3 && Buffer.byteLength(text) > MAX_DOCUMENT_BYTES) throw wireTooLarge();
     this.#claim(id, doc);
     this.#staged.set(id, { item, open: text.slice(0, -1), etag, ttl, doc });
     return { etag, text };
@@ -89,7 +95,7 @@ export class Transaction {
     if (this.#staged.size === 0) return range.lsn;
     const lsn = ++range.lsn;
     const lag = keepMs(account);
-    const written: Version[] = [];
+    const written: StoredVersion[] = [];
     if (!container.logical.has(home.text)) container.logical.set(home.text, home);
     for (const [id, staged] of this.#staged) {
       const standing = home.items.get(id);
@@ -99,14 +105,14 @@ export class Transaction {
       range.undo.push({ lsn, at: this.now, item, before: item.current }, lag);
       const before = item.current;
       if (before) range.retire();
-      item.current = new Version(item, staged.open, staged.etag, lsn, this.now, staged.ttl);
+      item.current = new StoredVersion(item, staged.open, staged.etag, lsn, this.now, staged.ttl);
       if (staged.ttl !== undefined && staged.ttl > 0) container.expiring++;
       if (!before) container.items.add(item);
       home.items.set(id, item);
       written.push(item.current);
       for (const index of container.indexes.values()) index.update(item, staged.doc);
       home.changed(item);
-      if (container.allVersions) record(account, container, before, item.current, lsn, this.now);
+      if (container.allVersions) recordChange(account, container, before, item.current, lsn, this.now);
       account.journal?.put(container, item.current);
     }
     if (written.length > 1 && (account.faults.shuffleInLsn ?? true)) shuffle(written, account.random);
@@ -120,11 +126,12 @@ export class Transaction {
     return lsn;
   }
 
-  #drop(item: Item, lsn: number, lag: number): void {
+  #drop(item: StoredItem, lsn: number, lag: number): void {
     const { range } = this;
     range.undo.push({ lsn, at: this.now, item, before: item.current }, lag);
     const live = this.#expires ? false : undefined;
-    if (this.container.allVersions) record(this.account, this.container, item.current, undefined, lsn, this.now, live);
+    if (this.container.allVersions)
+      recordChange(this.account, this.container, item.current, undefined, lsn, this.now, live);
     for (const index of this.container.indexes.values()) index.update(item, undefined);
     item.current = undefined;
     range.retire();
@@ -134,7 +141,7 @@ export class Transaction {
     this.account.journal?.remove(this.container, item);
   }
 
-  #claim(id: string, doc: Doc): void {
+  #claim(id: string, doc: WireDoc): void {
     if (this.container.unique.length === 0) return;
     const before = this.read(id) ?? this.home.items.get(id)?.current;
     if (before) this.#release(id, before.doc);
@@ -146,7 +153,7 @@ export class Transaction {
     }
   }
 
-  #release(id: string, doc: Doc): void {
+  #release(id: string, doc: WireDoc): void {
     for (const value of this.container.uniqueValues(doc)) {
       if ((this.#unique.get(value) ?? this.home.unique.get(value)) === id) this.#unique.set(value, undefined);
     }
@@ -154,9 +161,10 @@ export class Transaction {
 }
 
 /** How long past states are kept, for lagging replicas and for failovers. */
-const keepMs = ({ faults: { replicaLagMs = 0, historyMs = 0 } }: Account): number => Math.max(replicaLagMs, historyMs);
+const keepMs = ({ faults: { replicaLagMs = 0, historyMs = 0 } }: StoredAccount): number =>
+  Math.max(replicaLagMs, historyMs);
 
-function readTtl(doc: Doc): number | undefined {
+function readTtl(doc: WireDoc): number | undefined {
   const { ttl } = doc;
   if (ttl === undefined) return undefined;
   if (typeof ttl === 'number' && Number.isInteger(ttl) && (ttl === -1 || (ttl > 0 && ttl <= 2147483647))) return ttl;

@@ -1,11 +1,11 @@
-import { isBound, pathsOf } from '../../sql/restrictions.ts';
-import type { Bound, Restriction } from '../../sql/restrictions.ts';
-import type { Container } from '../storage/container.ts';
-import type { Item, Version } from '../storage/logical-partition.ts';
+import { isBound, queryPathsOf } from '../../sql/restrictions.ts';
+import type { QueryBound, Restriction } from '../../sql/restrictions.ts';
+import type { StoredContainer } from '../storage/container.ts';
+import type { StoredItem, StoredVersion } from '../storage/logical-partition.ts';
 import type { WireKey } from '../storage/keys.ts';
 import type { LogicalPartition } from '../storage/logical-partition.ts';
-import { covers } from '../storage/target.ts';
-import type { Target } from '../storage/target.ts';
+import { storedCovers } from '../storage/target.ts';
+import type { StoredTarget } from '../storage/target.ts';
 import type { Replica } from '../storage/replica.ts';
 
 const MAX_KEY_COMBINATIONS = 1000;
@@ -22,25 +22,25 @@ const DENSE = 8;
  * query restricts those, else they are all versions of the target.
  */
 export function* candidates(
-  container: Container,
-  target: Target,
+  container: StoredContainer,
+  target: StoredTarget,
   restrictions: readonly Restriction[],
   replica: Replica,
   from: number,
   indexFrom: number,
-): Generator<Version, void> {
+): Generator<StoredVersion, void> {
   const ids = bounds(restrictions).find(({ path, values }) => values && path.length === 1 && path[0] === 'id')?.values;
-  const keys = target.key ? [target.key] : keysOf(container, restrictions);
+  const keys = target.key ? [target.key] : candidateKeysOf(container, restrictions);
   const among = ids || keys ? [...homes(container, target, keys, replica)] : undefined;
   if (among && (ids || !isLarge(among, indexFrom))) {
     const wanted = ids && [...new Set(ids.filter((id) => typeof id === 'string'))];
     yield* versionsOf(among, wanted, replica, from);
     return;
   }
-  const few = pathsOf(restrictions).size <= MAX_PATHS;
+  const few = queryPathsOf(restrictions).size <= MAX_PATHS;
   const found = replica.lags || !few ? undefined : lookUp(container, restrictions, indexFrom);
   const near = among && new Set(among);
-  const isIn = (home: LogicalPartition): boolean => covers(target, home) && (!near || near.has(home));
+  const isIn = (home: LogicalPartition): boolean => storedCovers(target, home) && (!near || near.has(home));
   if (!found || found.count * DENSE > container.items.size) {
     // In order they come one by one, so a page costs what it gives, however many match.
     const all = among ? versionsOf(among, undefined, replica, from) : replica.all(from);
@@ -63,8 +63,8 @@ function versionsOf(
   ids: readonly string[] | undefined,
   replica: Replica,
   from: number,
-): Version[] {
-  const found: Version[] = [];
+): StoredVersion[] {
+  const found: StoredVersion[] = [];
   for (const home of among) {
     const versions = ids ? ids.map((id) => replica.read(home, id)) : replica.versions(home);
     for (const version of versions) if (version && version.seq >= from) found.push(version);
@@ -76,12 +76,12 @@ function versionsOf(
 interface Found {
   /** How many items; of alternatives, each as often as it is in one. */
   readonly count: number;
-  readonly items: () => Iterable<Item>;
-  readonly has: (item: Item) => boolean;
+  readonly items: () => Iterable<StoredItem>;
+  readonly has: (item: StoredItem) => boolean;
 }
 
 /** What the most selective usable index finds; undefined if no index helps. */
-function lookUp(container: Container, restrictions: readonly Restriction[], from: number): Found | undefined {
+function lookUp(container: StoredContainer, restrictions: readonly Restriction[], from: number): Found | undefined {
   let best: Found | undefined;
   for (const restriction of restrictions) {
     const found = isBound(restriction)
@@ -92,7 +92,7 @@ function lookUp(container: Container, restrictions: readonly Restriction[], from
   return best;
 }
 
-function bounded(container: Container, bound: Bound, from: number): Found | undefined {
+function bounded(container: StoredContainer, bound: QueryBound, from: number): Found | undefined {
   const plain = bound.values?.every((value) => value === null || typeof value !== 'object') ?? true;
   const index = plain ? container.indexOn(bound.path, from) : undefined;
   return index && { count: index.count(bound), items: () => index.find(bound), has: (item) => index.has(item, bound) };
@@ -100,7 +100,7 @@ function bounded(container: Container, bound: Bound, from: number): Found | unde
 
 /** What any of the alternatives finds, if each of them has an index. */
 function united(
-  container: Container,
+  container: StoredContainer,
   alternatives: readonly (readonly Restriction[])[],
   from: number,
 ): Found | undefined {
@@ -120,26 +120,29 @@ function united(
 }
 
 function* homes(
-  container: Container,
-  target: Target,
+  container: StoredContainer,
+  target: StoredTarget,
   keys: readonly WireKey[] | undefined,
   replica: Replica,
 ): Generator<LogicalPartition, void> {
   if (!keys) {
-    for (const home of replica.homes()) if (covers(target, home)) yield home;
+    for (const home of replica.homes()) if (storedCovers(target, home)) yield home;
     return;
   }
   for (const key of keys) {
     // A partition that was emptied a moment ago may still be seen by a lagging replica.
     const home = container.find(key) ?? container.open(key);
-    if (covers(target, home)) yield home;
+    if (storedCovers(target, home)) yield home;
   }
 }
 
-const bounds = (restrictions: readonly Restriction[]): readonly Bound[] => restrictions.filter(isBound);
+const bounds = (restrictions: readonly Restriction[]): readonly QueryBound[] => restrictions.filter(isBound);
 
 /** The full keys that the restrictions leave, if they name every level. */
-export function keysOf(container: Container, restrictions: readonly Restriction[]): WireKey[] | undefined {
+export function candidateKeysOf(
+  container: StoredContainer,
+  restrictions: readonly Restriction[],
+): WireKey[] | undefined {
   let keys: WireKey[] = [[]];
   for (const steps of container.keys.steps) {
     const level = bounds(restrictions).find(

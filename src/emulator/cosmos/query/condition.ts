@@ -1,13 +1,13 @@
-import { prepare } from '../../sql/prepare.ts';
+import { prepareQuery } from '../../sql/prepare.ts';
 import { SqlError } from '../../sql/tokens.ts';
 import { WireError } from '../wire/wire.ts';
-import type { Doc } from '../wire/wire.ts';
+import type { WireDoc } from '../wire/wire.ts';
 
 /** Whether a patch's condition (`from c where …`) holds for the document. */
-export function conditionHolds(condition: string, doc: Doc, now: () => number): boolean {
+export function conditionHolds(condition: string, doc: WireDoc, now: () => number): boolean {
   return asWire(
     () =>
-      !prepare(`SELECT VALUE 1 ${condition}`, new Map(), now)
+      !prepareQuery(`SELECT VALUE 1 ${condition}`, new Map(), now)
         .run([{ doc, text: '' }])
         .next().done,
   );

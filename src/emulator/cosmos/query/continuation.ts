@@ -1,6 +1,6 @@
 import type { Position } from '../../sql/walk.ts';
 import { badRequest, header } from '../wire/wire.ts';
-import type { Call } from '../wire/wire.ts';
+import type { WireCall } from '../wire/wire.ts';
 
 /** Keeps a token below the client's limit (`x-ms-documentdb-responsecontinuationtokenlimitinkb`), with its other fields. */
 const LONGEST_VALUES = 800;
@@ -26,7 +26,7 @@ export function continuation(
 const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /** @throws WireError 400 if `continuation` didn't make the token for this container and this number of ORDER BY values */
-export function readContinuation(call: Call, rid: string, values: number): Continuation | undefined {
+export function readContinuation(call: WireCall, rid: string, values: number): Continuation | undefined {
   const text = header(call.headers, 'x-ms-continuation');
   if (text === undefined || text === '') return undefined;
   const { r, s, k, n, v, c } = parsed(text);

@@ -1,27 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import type { FeedRange } from '../../../cosmos/ranges.ts';
-import { planOf } from '../../sql/plan.ts';
+import { scanPlanOf } from '../../sql/plan.ts';
 import type { QueryInfo } from '../../sql/plan.ts';
-import { prepare } from '../../sql/prepare.ts';
+import { prepareQuery } from '../../sql/prepare.ts';
 import type { Prepared } from '../../sql/prepare.ts';
 import type { Readable } from '../../sql/scope.ts';
 import { Walk } from '../../sql/walk.ts';
 import type { Position } from '../../sql/walk.ts';
-import type { Account } from '../storage/account.ts';
-import { listOf } from '../wire/bytes.ts';
+import type { StoredAccount } from '../storage/account.ts';
+import { wireListOf } from '../wire/bytes.ts';
 import { LARGE, candidates } from './candidates.ts';
 import { queryCharge } from '../time-and-charge/charge.ts';
 import { asWire } from './condition.ts';
 import { continuation, readContinuation } from './continuation.ts';
-import type { Container } from '../storage/container.ts';
+import type { StoredContainer } from '../storage/container.ts';
 import { checkOrder } from '../storage/indexing.ts';
 import { containerHeaders, reply } from '../wire/reply.ts';
-import { MAX_PAGE_BYTES, pageSize, targetOf } from '../storage/target.ts';
-import type { Target } from '../storage/target.ts';
+import { MAX_PAGE_BYTES, pageSize, storedTargetOf } from '../storage/target.ts';
+import type { StoredTarget } from '../storage/target.ts';
 import { Replica } from '../storage/replica.ts';
 import { tallyOf } from './tallies.ts';
 import { WireError, badRequest, header, parseObject } from '../wire/wire.ts';
-import type { Call, Doc, Reply } from '../wire/wire.ts';
+import type { WireCall, WireDoc, Reply } from '../wire/wire.ts';
 
 /** Limits of the results that are kept for next pages: number, bytes, and time without a request. */
 const MAX_CURSORS = 256;
@@ -47,21 +47,21 @@ interface Cursor {
  * time of its request. Sorted and grouped results are kept for the next page, and used if nothing was written meanwhile.
  */
 export class Queries {
-  readonly #account: Account;
+  readonly #account: StoredAccount;
   readonly #cursors = new Map<string, Cursor>();
 
-  constructor(account: Account) {
+  constructor(account: StoredAccount) {
     this.#account = account;
   }
 
   /** `text` is the query, or absent for a plain feed of all items. */
-  page(call: Call, container: Container, body: Buffer | undefined): Reply {
+  page(call: WireCall, container: StoredContainer, body: Buffer | undefined): Reply {
     const { text, params } =
       body === undefined ? { text: 'SELECT * FROM c', params: new Map<string, unknown>() } : parseBody(body);
     const target = this.#target(call, container, text, params);
     const token = header(call.headers, 'x-ms-session-token');
-    const prepared = asWire(() => prepare(text, params, () => this.#account.now()));
-    checkOrder(container.definition.indexingPolicy as Doc, prepared.orderBy);
+    const prepared = asWire(() => prepareQuery(text, params, () => this.#account.now()));
+    checkOrder(container.definition.indexingPolicy as WireDoc, prepared.orderBy);
     const from = readContinuation(call, container.rid, prepared.orderBy.length);
     const size = pageSize(call);
     const query = JSON.stringify([text, ...params]);
@@ -96,22 +96,27 @@ export class Queries {
       200,
       charge,
       headers,
-      listOf(`{"_rid":"${container.rid}","Documents":[`, results, `],"_count":${results.length}}`),
+      wireListOf(`{"_rid":"${container.rid}","Documents":[`, results, `],"_count":${results.length}}`),
     );
   }
 
-  #target(call: Call, container: Container, text: string, params: ReadonlyMap<string, unknown>): Target {
-    const target = targetOf(call, container);
+  #target(
+    call: WireCall,
+    container: StoredContainer,
+    text: string,
+    params: ReadonlyMap<string, unknown>,
+  ): StoredTarget {
+    const target = storedTargetOf(call, container);
     const { loosePrefixes, demandPlans } = this.#account.faults;
     const several = target.partitions.length > 1;
-    if (demandPlans && several && needsPlan(asWire(() => planOf(text, params)))) throw planDemanded();
+    if (demandPlans && several && needsPlan(asWire(() => scanPlanOf(text, params)))) throw planDemanded();
     const byPrefix = !target.key && header(call.headers, 'x-ms-documentdb-partitionkey') !== undefined;
     return loosePrefixes && byPrefix ? { ...target, range: spanOf(target) } : target;
   }
 
   #open(
-    container: Container,
-    target: Target,
+    container: StoredContainer,
+    target: StoredTarget,
     { query, prepared }: { readonly query: string; readonly prepared: Prepared },
     { token, from }: { readonly token: string | undefined; readonly from: Position | undefined },
   ): Cursor {
@@ -161,7 +166,7 @@ export class Queries {
     for (const [name, { used }] of this.#cursors) if (now - used > CURSOR_MS) this.#cursors.delete(name);
   }
 
-  #take(container: Container, name: string | undefined): Cursor | undefined {
+  #take(container: StoredContainer, name: string | undefined): Cursor | undefined {
     const cursor = name === undefined ? undefined : this.#cursors.get(name);
     if (!cursor) return undefined;
     this.#cursors.delete(name!);
@@ -187,11 +192,11 @@ export class Queries {
 }
 
 /** A text that changes with every write, and with every call if items can expire. */
-const stateOf = (container: Container): string =>
+const stateOf = (container: StoredContainer): string =>
   container.mayExpire ? randomUUID() : [container.rid, ...container.ranges.map(({ id, lsn }) => `${id}:${lsn}`)].join();
 
 /** The whole range of the physical partitions; those of a prefix are neighbours. */
-const spanOf = ({ partitions }: Target): FeedRange => ({
+const spanOf = ({ partitions }: StoredTarget): FeedRange => ({
   min: partitions.map(({ range }) => range.min).toSorted()[0]!,
   max: partitions
     .map(({ range }) => range.max)
@@ -258,8 +263,8 @@ function queryMetrics(read: Amount, output: Amount, began: number): string {
 }
 
 /** A query over databases, containers or offers: all results in one page. */
-export function queryDefinitions(body: Buffer, definitions: readonly Doc[]): string[] {
+export function queryDefinitions(body: Buffer, definitions: readonly WireDoc[]): string[] {
   const { text, params } = parseBody(body);
   const readable = definitions.map((doc) => ({ doc, text: JSON.stringify(doc) }));
-  return asWire(() => [...prepare(text, params).run(readable)]);
+  return asWire(() => [...prepareQuery(text, params).run(readable)]);
 }

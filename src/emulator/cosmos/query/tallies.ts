@@ -1,9 +1,9 @@
 import type { Prepared } from '../../sql/prepare.ts';
-import type { Container } from '../storage/container.ts';
-import type { Version } from '../storage/logical-partition.ts';
+import type { StoredContainer } from '../storage/container.ts';
+import type { StoredVersion } from '../storage/logical-partition.ts';
 import type { Replica } from '../storage/replica.ts';
 import { Tally } from '../storage/tally.ts';
-import type { Target } from '../storage/target.ts';
+import type { StoredTarget } from '../storage/target.ts';
 
 /** Of a logical partition; further queries that count take the place of the first. */
 const MAX_TALLIES = 4;
@@ -13,11 +13,11 @@ const MAX_TALLIES = 4;
  * count, an index would find less to read, or the answer depends on the time. `query` is its text with its parameters.
  */
 export function tallyOf(
-  container: Container,
-  { key }: Target,
+  container: StoredContainer,
+  { key }: StoredTarget,
   { counting, restrictions }: Prepared,
   { query, replica, from }: { readonly query: string; readonly replica: Replica; readonly from: number },
-): Tally<Version> | undefined {
+): Tally<StoredVersion> | undefined {
   const home = key && container.find(key);
   const { defaultTtl = -1 } = container;
   if (!home || !counting || restrictions.length > 0 || replica.lags || defaultTtl !== -1) return undefined;

@@ -1,6 +1,6 @@
 import { indexingPolicy } from '../storage/indexing.ts';
 import { badRequest } from '../wire/wire.ts';
-import type { Doc } from '../wire/wire.ts';
+import type { WireDoc } from '../wire/wire.ts';
 
 const SYSTEM = ['_rid', '_self', '_etag', '_ts', '_docs', '_sprocs', '_triggers', '_udfs', '_conflicts'];
 const MAX_LEVELS = 3;
@@ -21,9 +21,9 @@ export function checkName(id: unknown): asserts id is string {
 }
 
 /** A container's definition with the service's defaults filled in; refuses what the service refuses. */
-export function containerDefinition(body: Doc, before?: Doc): Doc {
+export function containerDefinition(body: WireDoc, before?: WireDoc): WireDoc {
   checkName(body.id);
-  const definition: Doc = {
+  const definition: WireDoc = {
     conflictResolutionPolicy: {
       mode: 'LastWriterWins',
       conflictResolutionPath: '/_ts',
@@ -44,7 +44,7 @@ export function containerDefinition(body: Doc, before?: Doc): Doc {
 const isPath = (path: unknown): boolean => typeof path === 'string' && path.startsWith('/');
 
 /** Refuses changes that are not allowed after creation. If the new body has no unique keys, the old ones stay. */
-function checkUnchanged(definition: Doc, before: Doc): void {
+function checkUnchanged(definition: WireDoc, before: WireDoc): void {
   definition.uniqueKeyPolicy ??= before.uniqueKeyPolicy;
   if (definition.uniqueKeyPolicy === undefined) delete definition.uniqueKeyPolicy;
   for (const name of ['partitionKey', 'uniqueKeyPolicy', 'id']) {
@@ -54,9 +54,9 @@ function checkUnchanged(definition: Doc, before: Doc): void {
   }
 }
 
-function keyDefinition(value: unknown): Doc {
+function keyDefinition(value: unknown): WireDoc {
   if (value === undefined || value === null) return { paths: ['/_partitionKey'], kind: 'Hash', version: 2 };
-  const { paths, kind = 'Hash', version = kind === 'MultiHash' ? 2 : 1, ...rest } = value as Doc;
+  const { paths, kind = 'Hash', version = kind === 'MultiHash' ? 2 : 1, ...rest } = value as WireDoc;
   if (!Array.isArray(paths) || paths.length === 0) throw badRequest("The partition key definition needs 'paths'.");
   for (const path of paths as unknown[]) {
     if (typeof path === 'string' && KEY_PATH.test(path)) continue;

@@ -1,16 +1,16 @@
-import type { Account } from '../storage/account.ts';
+import type { StoredAccount } from '../storage/account.ts';
 import type { Offer, Throughput } from '../storage/holdings.ts';
-import type { Container } from '../storage/container.ts';
-import { partitionOf, split } from './repartition.ts';
-import { list, one, stamp } from './resource.ts';
+import type { StoredContainer } from '../storage/container.ts';
+import { physicalPartitionOf, split } from './repartition.ts';
+import { listResources, one, stamp } from './resource.ts';
 import { offerContent, throughputIn } from '../storage/throughput.ts';
 import { notAllowed, notFound, parseObject } from '../wire/wire.ts';
-import type { Call, Reply } from '../wire/wire.ts';
+import type { WireCall, Reply } from '../wire/wire.ts';
 
 /** The most RU/s of one physical partition ("Service quotas"). */
 const RU_PER_PARTITION = 10_000;
 
-export function addOffer(account: Account, resourceRid: string, resource: string, throughput: Throughput): void {
+export function addOffer(account: StoredAccount, resourceRid: string, resource: string, throughput: Throughput): void {
   const n = account.nextRid++;
   const id = `of${n.toString(36).padStart(4, '0')}`;
   const definition = stamp(
@@ -31,7 +31,7 @@ export function addOffer(account: Account, resourceRid: string, resource: string
   account.journal?.offer(offer);
 }
 
-export function dropOffer(account: Account, resourceRid: string): void {
+export function dropOffer(account: StoredAccount, resourceRid: string): void {
   for (const offer of account.offers.values()) {
     if (offer.definition.offerResourceId !== resourceRid) continue;
     account.offers.delete(offer.id);
@@ -39,9 +39,9 @@ export function dropOffer(account: Account, resourceRid: string): void {
   }
 }
 
-export function offers(account: Account, call: Call): Reply {
+export function offers(account: StoredAccount, call: WireCall): Reply {
   const id = call.segments[1];
-  if (id === undefined) return list(call, 'Offers', [...account.offers.values()], '');
+  if (id === undefined) return listResources(call, 'Offers', [...account.offers.values()], '');
   const offer = account.offers.get(id);
   if (!offer) throw notFound('Offer');
   if (call.method === 'GET') return one(200, offer.definition);
@@ -60,7 +60,7 @@ export function offers(account: Account, call: Call): Reply {
 }
 
 /** Splits physical partitions, the fullest first, until they can carry the throughput. Fewer RU/s cause no merge. */
-function spread(account: Account, container: Container, { maximum }: Throughput): void {
+function spread(account: StoredAccount, container: StoredContainer, { maximum }: Throughput): void {
   while (container.ranges.length * RU_PER_PARTITION < maximum)
-    split(account, container, partitionOf(container, undefined));
+    split(account, container, physicalPartitionOf(container, undefined));
 }

@@ -1,6 +1,6 @@
 import { evenBoundaries } from '../../../cosmos/epk.ts';
-import type { Account } from '../storage/account.ts';
-import type { Container } from '../storage/container.ts';
+import type { StoredAccount } from '../storage/account.ts';
+import type { StoredContainer } from '../storage/container.ts';
 import type { LogicalPartition } from '../storage/logical-partition.ts';
 import { PhysicalPartition } from '../storage/physical-partition.ts';
 import { badRequest } from '../wire/wire.ts';
@@ -14,8 +14,8 @@ const FINEST = 4096;
  * @returns the children's ids
  */
 export function split(
-  account: Account,
-  container: Container,
+  account: StoredAccount,
+  container: StoredContainer,
   parent: PhysicalPartition,
   at = cutOf(container, parent),
 ): [string, string] {
@@ -38,8 +38,12 @@ export function split(
  * valid in it, for that parent's part of the range. Afterwards the feed refuses to start from a time.
  * @returns the new partition's id
  */
-export function merge(account: Account, container: Container, rangeIds: readonly [string, string] | undefined): string {
-  const pair = rangeIds?.map((id) => partitionOf(container, id)) ?? container.ranges.slice(0, 2);
+export function merge(
+  account: StoredAccount,
+  container: StoredContainer,
+  rangeIds: readonly [string, string] | undefined,
+): string {
+  const pair = rangeIds?.map((id) => physicalPartitionOf(container, id)) ?? container.ranges.slice(0, 2);
   const [low, high] = pair.toSorted((a, b) => (a.range.min < b.range.min ? -1 : 1));
   if (!low || !high || low === high || low.range.max !== high.range.min) {
     throw badRequest('Only two neighbouring partition key ranges can be merged.');
@@ -57,7 +61,7 @@ export function merge(account: Account, container: Container, rangeIds: readonly
 }
 
 /** The named partition; without a name the fullest one, and among equally full ones the one with the fewest splits. */
-export function partitionOf(container: Container, rangeId: string | undefined): PhysicalPartition {
+export function physicalPartitionOf(container: StoredContainer, rangeId: string | undefined): PhysicalPartition {
   const found =
     rangeId === undefined
       ? container.ranges.reduce((a, b) => ((weight(b) - weight(a) || a.parents.length - b.parents.length) > 0 ? b : a))
@@ -74,7 +78,7 @@ const weight = ({ log }: PhysicalPartition): number => log.length;
  * Where a partition is cut: at the median of its logical partitions or, without any, in the middle of its hash space.
  * Throws if it is too small.
  */
-export function cutOf(container: Container, { range: { min, max }, id }: PhysicalPartition): string {
+export function cutOf(container: StoredContainer, { range: { min, max }, id }: PhysicalPartition): string {
   const inside = (epk: string): boolean => epk > min && epk < max;
   const epks = [...container.logical.values()].map(({ epk }) => epk).filter(inside);
   const found = epks.length > 0 ? epks : evenBoundaries(FINEST, container.keys.definition.version).filter(inside);
@@ -83,12 +87,12 @@ export function cutOf(container: Container, { range: { min, max }, id }: Physica
   return at;
 }
 
-const nextId = (container: Container): number =>
+const nextId = (container: StoredContainer): number =>
   1 + Math.max(...container.ranges.flatMap(({ id, parents }) => [id, ...parents]).map(Number));
 
 function replace(
-  account: Account,
-  container: Container,
+  account: StoredAccount,
+  container: StoredContainer,
   parents: readonly PhysicalPartition[],
   children: readonly PhysicalPartition[],
   heir: (home: LogicalPartition) => PhysicalPartition,

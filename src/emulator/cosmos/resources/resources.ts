@@ -1,15 +1,15 @@
-import type { Account } from '../storage/account.ts';
+import type { StoredAccount } from '../storage/account.ts';
 import { beginChanges } from '../feed/changes.ts';
-import { Container, newRanges } from '../storage/container.ts';
+import { StoredContainer, newRanges } from '../storage/container.ts';
 import { checkName, containerDefinition } from './definition.ts';
-import type { Database, Throughput } from '../storage/holdings.ts';
+import type { StoredDatabase, Throughput } from '../storage/holdings.ts';
 import { deleteByKey } from './key-delete.ts';
 import type { KeyDefinition } from '../storage/keys.ts';
 import { addOffer, dropOffer, offers } from './offers.ts';
 import { throughputFor, throughputOf } from '../storage/throughput.ts';
 import { containerHeaders, reply } from '../wire/reply.ts';
 import { containerRid, databaseRid } from '../storage/rids.ts';
-import { isQuery, list, one, stamp } from './resource.ts';
+import { isQueryRequest, listResources, one, stamp } from './resource.ts';
 import {
   conflict,
   flag,
@@ -20,7 +20,7 @@ import {
   preconditionFailed,
   WireError,
 } from '../wire/wire.ts';
-import type { Call, Doc, Reply } from '../wire/wire.ts';
+import type { WireCall, WireDoc, Reply } from '../wire/wire.ts';
 
 const DEFAULT_THROUGHPUT: Throughput = { maximum: 400, autoscale: false };
 
@@ -49,7 +49,7 @@ const QUERY_ENGINE = {
 };
 
 /** `GET /`. With the id `localhost` or an empty list, the client would read this again before every call. */
-export function accountInfo(call: Call, scheme: string): Reply {
+export function accountInfo(call: WireCall, scheme: string): Reply {
   const endpoint = `${scheme}://${call.headers.host ?? 'localhost'}/`;
   const locations = [{ name: 'Embedded', databaseAccountEndpoint: endpoint }];
   const info = {
@@ -71,24 +71,24 @@ export function accountInfo(call: Call, scheme: string): Reply {
 }
 
 /** Answers requests on databases, containers, their ranges and offers, which the client calls the control plane. */
-export function resources(account: Account, call: Call): Reply {
+export function resources(account: StoredAccount, call: WireCall): Reply {
   const { method, segments } = call;
   const [kind, name] = segments;
   if (kind === 'offers') return offers(account, call);
   if (kind !== 'dbs') throw notFound('Resource');
   if (name === undefined) {
-    return method === 'POST' && !isQuery(call)
+    return method === 'POST' && !isQueryRequest(call)
       ? createDatabase(account, call)
-      : list(call, 'Databases', [...account.databases.values()], '');
+      : listResources(call, 'Databases', [...account.databases.values()], '');
   }
   const database = account.databases.get(name);
   if (!database) throw notFound('Database');
   if (segments.length === 2) return oneDatabase(account, call, database);
   if (segments[2] !== 'colls') throw unsupported(segments[2]);
   if (segments.length === 3) {
-    return method === 'POST' && !isQuery(call)
+    return method === 'POST' && !isQueryRequest(call)
       ? createContainer(account, call, database)
-      : list(call, 'DocumentCollections', [...database.containers.values()], database.rid);
+      : listResources(call, 'DocumentCollections', [...database.containers.values()], database.rid);
   }
   const container = database.containers.get(segments[3]!);
   if (!container) throw notFound('Container');
@@ -106,7 +106,7 @@ const unsupported = (what: string | undefined): WireError =>
     `The embedded server does not support '${String(what)}', only databases, containers, items, ranges and offers.`,
   );
 
-function createDatabase(account: Account, call: Call): Reply {
+function createDatabase(account: StoredAccount, call: WireCall): Reply {
   const body = parseObject(call.body);
   checkName(body.id);
   const { id } = body;
@@ -114,14 +114,14 @@ function createDatabase(account: Account, call: Call): Reply {
   const throughput = throughputOf(call);
   const rid = databaseRid(account.nextRid++);
   const definition = { ...stamp(account, { id }, rid, `dbs/${rid}/`), _colls: 'colls/', _users: 'users/' };
-  const database: Database = { id, rid, definition, containers: new Map() };
+  const database: StoredDatabase = { id, rid, definition, containers: new Map() };
   account.databases.set(id, database);
   account.journal?.database(database);
   if (throughput) addOffer(account, rid, `dbs/${rid}/`, throughput);
   return one(201, definition);
 }
 
-function oneDatabase(account: Account, call: Call, database: Database): Reply {
+function oneDatabase(account: StoredAccount, call: WireCall, database: StoredDatabase): Reply {
   if (call.method === 'GET') return one(200, database.definition);
   if (call.method !== 'DELETE') throw notAllowed(call);
   for (const container of database.containers.values()) dropContainer(account, database, container);
@@ -131,7 +131,7 @@ function oneDatabase(account: Account, call: Call, database: Database): Reply {
   return reply(204, 5, {});
 }
 
-function createContainer(account: Account, call: Call, database: Database): Reply {
+function createContainer(account: StoredAccount, call: WireCall, database: StoredDatabase): Reply {
   const body = containerDefinition(withoutKey(call, parseObject(call.body)));
   const id = body.id as string;
   if (database.containers.has(id)) throw conflict();
@@ -143,17 +143,17 @@ function createContainer(account: Account, call: Call, database: Database): Repl
 
 /** Creates an empty container with a new resource id. */
 export function addContainer(
-  account: Account,
-  database: Database,
-  body: Doc,
+  account: StoredAccount,
+  database: StoredDatabase,
+  body: WireDoc,
   throughput: Throughput | undefined,
-): Container {
+): StoredContainer {
   const id = body.id as string;
   const rid = containerRid(database.rid, account.nextRid++);
   const self = `dbs/${database.rid}/colls/${rid}/`;
   const definition = withLinks(stamp(account, body, rid, self));
   const initial = newRanges(throughput?.maximum ?? 0, (body.partitionKey as KeyDefinition).version);
-  const container = new Container(id, rid, `dbs/${database.id}/colls/${id}`, self, definition, initial, 1);
+  const container = new StoredContainer(id, rid, `dbs/${database.id}/colls/${id}`, self, definition, initial, 1);
   database.containers.set(id, container);
   account.journal?.container(database, container);
   if (throughput) addOffer(account, rid, self, throughput);
@@ -161,12 +161,17 @@ export function addContainer(
 }
 
 /** Before the API version of late 2018 a container needed no key. The service gives such a container a system key. */
-function withoutKey(call: Call, body: Doc): Doc {
+function withoutKey(call: WireCall, body: WireDoc): WireDoc {
   if (body.partitionKey !== undefined || (header(call.headers, 'x-ms-version') ?? '') >= '2018-12-31') return body;
   return { ...body, partitionKey: { paths: ['/_partitionKey'], kind: 'Hash', version: 1, systemKey: true } };
 }
 
-function oneContainer(account: Account, call: Call, database: Database, container: Container): Reply {
+function oneContainer(
+  account: StoredAccount,
+  call: WireCall,
+  database: StoredDatabase,
+  container: StoredContainer,
+): Reply {
   if (call.method === 'GET') {
     const asked = flag(call.headers, 'x-ms-documentdb-populatequotainfo');
     return one(200, container.definition, {
@@ -192,20 +197,20 @@ function oneContainer(account: Account, call: Call, database: Database, containe
 }
 
 /** The names of the database, in answers about its containers: Java's client makes its links of them (ASM-E69). */
-const ownerHeaders = ({ id, rid }: Database): Record<string, string> => ({
+const ownerHeaders = ({ id, rid }: StoredDatabase): Record<string, string> => ({
   'x-ms-content-path': rid,
   'x-ms-alt-content-path': encodeURI(`dbs/${id}`),
 });
 
 /** Indexes are updated with each write, so they are always complete. */
-function indexProgress({ definition }: Container): Record<string, string> {
-  const { indexingMode } = definition.indexingPolicy as Doc;
+function indexProgress({ definition }: StoredContainer): Record<string, string> {
+  const { indexingMode } = definition.indexingPolicy as WireDoc;
   const lazy = indexingMode === 'lazy' ? { 'x-ms-documentdb-collection-lazy-indexing-progress': '100' } : {};
   return { 'x-ms-documentdb-collection-index-transformation-progress': '100', ...lazy };
 }
 
 /** Sizes in KB. The service reports 10 GB for a container of one physical partition. */
-function quota(container: Container): Record<string, string> {
+function quota(container: StoredContainer): Record<string, string> {
   const versions = container.ranges.flatMap(({ log }) => log).filter((version) => version.item.current === version);
   const kilobytes = Math.ceil(versions.reduce((sum, { size }) => sum + size, 0) / 1024);
   const of = (size: number, documents: number, limit: number): string =>
@@ -216,7 +221,7 @@ function quota(container: Container): Record<string, string> {
   };
 }
 
-const withLinks = (definition: Doc): Doc => ({
+const withLinks = (definition: WireDoc): WireDoc => ({
   ...definition,
   _docs: 'docs/',
   _sprocs: 'sprocs/',
@@ -226,7 +231,7 @@ const withLinks = (definition: Doc): Doc => ({
 });
 
 /** Drops a container. It is kept for `historyMs`, so that it can be restored. */
-export function dropContainer(account: Account, database: Database, container: Container): void {
+export function dropContainer(account: StoredAccount, database: StoredDatabase, container: StoredContainer): void {
   const { historyMs = 0 } = account.faults;
   const at = account.now();
   for (const [name, dropped] of account.dropped) if (dropped.at < at - historyMs) account.dropped.delete(name);
@@ -240,7 +245,7 @@ export function dropContainer(account: Account, database: Database, container: C
 }
 
 /** All ranges or, as a feed, those that are newer than the client's: the ids of ranges are never used again (ASM-E67). */
-function ranges(container: Container, call: Call): Reply {
+function ranges(container: StoredContainer, call: WireCall): Reply {
   const feed = header(call.headers, 'a-im') !== undefined;
   const newest = Math.max(...container.ranges.map(({ id }) => Number(id)));
   const etag = feed ? `"${container.rid}:${newest}"` : String(container.definition._etag);

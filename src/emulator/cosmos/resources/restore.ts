@@ -1,11 +1,11 @@
-import type { Account } from '../storage/account.ts';
-import type { Database, Throughput } from '../storage/holdings.ts';
+import type { StoredAccount } from '../storage/account.ts';
+import type { StoredDatabase, Throughput } from '../storage/holdings.ts';
 import { beginChanges } from '../feed/changes.ts';
-import type { Container } from '../storage/container.ts';
-import type { Version } from '../storage/logical-partition.ts';
+import type { StoredContainer } from '../storage/container.ts';
+import type { StoredVersion } from '../storage/logical-partition.ts';
 import { addContainer } from './resources.ts';
 import { Transaction } from '../items/transaction.ts';
-import type { Doc } from '../wire/wire.ts';
+import type { WireDoc } from '../wire/wire.ts';
 
 /**
  * Restores a container's state of `time` into a new container of the same name: it has a new resource id, lsns that begin
@@ -13,9 +13,9 @@ import type { Doc } from '../wire/wire.ts';
  * @returns the number of items
  */
 export function restore(
-  account: Account,
-  database: Database,
-  before: Container,
+  account: StoredAccount,
+  database: StoredDatabase,
+  before: StoredContainer,
   throughput: Throughput | undefined,
   time: number,
 ): number {
@@ -23,7 +23,7 @@ export function restore(
   const after = addContainer(account, database, before.definition, throughput);
   for (const { item, at, text } of versions) {
     const tx = new Transaction(account, after, after.open(item.home.key), at);
-    tx.put(item.id, JSON.parse(text) as Doc);
+    tx.put(item.id, JSON.parse(text) as WireDoc);
     tx.commit();
   }
   for (const range of after.ranges) range.undo.forget(range.lsn);
@@ -35,8 +35,8 @@ export function restore(
 }
 
 /** The versions of `time`, in the order of their writes. */
-function stateAt({ ranges }: Container, time: number): Version[] {
-  const found: Version[] = [];
+function stateAt({ ranges }: StoredContainer, time: number): StoredVersion[] {
+  const found: StoredVersion[] = [];
   for (const { undo, lsn, log } of ranges) {
     const past = undo.since(undo.lsnAt(time, 0, lsn));
     for (const version of log) if (version.item.current === version && !past.has(version.item)) found.push(version);

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { badRequest, header, WireError } from '../wire/wire.ts';
-import type { Call } from '../wire/wire.ts';
+import type { WireCall } from '../wire/wire.ts';
 
 /** HMAC-SHA256 with one key. */
 export type Signer = (text: string) => Buffer;
@@ -24,7 +24,7 @@ export function signer(key: Buffer): Signer {
  * Checks the request's signature: HMAC-SHA256 over verb, resource type, resource link and date. The link is the
  * parent's for feeds, creates, batches and queries, and the item's own otherwise.
  */
-export function authorize(call: Call, sign: Signer): void {
+export function authorize(call: WireCall, sign: Signer): void {
   if (call.segments[0] === 'offers' && call.segments.length > 2) throw badRequest('The id of the offer is malformed.');
   const date = header(call.headers, 'x-ms-date') ?? header(call.headers, 'date') ?? '';
   const { type, link } = subject(call.segments.map(asGatewaySees));

@@ -1,11 +1,11 @@
-import type { Account } from '../storage/account.ts';
-import type { Call } from '../wire/wire.ts';
+import type { StoredAccount } from '../storage/account.ts';
+import type { WireCall } from '../wire/wire.ts';
 
 /**
  * Replaces the resource ids in a call's path by names: Java's client uses resource ids to read a container's ranges. Such
  * a call is signed only for the id, in lower case (ASM-E68).
  */
-export function byName(account: Account, call: Call): Call {
+export function byName(account: StoredAccount, call: WireCall): WireCall {
   const [root, first, kind, second, ...rest] = call.segments;
   if (root !== 'dbs' || first === undefined || account.databases.has(first)) return call;
   const database = withRid(account.databases, first);

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Certificate } from '../../tls.ts';
+import type { TlsCertificate } from '../../tls.ts';
 import { reuse } from '../wire/bytes.ts';
 import type { Service } from './service.ts';
 import { WireError } from '../wire/wire.ts';
@@ -38,7 +38,7 @@ export interface HttpSettings {
   /** Whether a Host header is one of this server's names. */
   readonly isOwn: (host: string | undefined) => boolean;
   /** With it the server uses HTTPS. */
-  readonly certificate?: Certificate | undefined;
+  readonly certificate?: TlsCertificate | undefined;
   readonly limits?: ConnectionLimits;
 }
 

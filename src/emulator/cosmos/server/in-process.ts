@@ -1,6 +1,6 @@
 import type { CosmosClientOptions } from '@azure/cosmos';
 import { reuse } from '../wire/bytes.ts';
-import type { Caller, Service } from './service.ts';
+import type { RequestCaller, Service } from './service.ts';
 import type { Reply } from '../wire/wire.ts';
 
 type HttpClient = NonNullable<CosmosClientOptions['httpClient']>;
@@ -24,7 +24,7 @@ export function inProcess(current: () => Service): HttpClient {
           return;
         }
         abortSignal?.addEventListener('abort', abort);
-        const caller: Caller = {
+        const caller: RequestCaller = {
           address: '127.0.0.1',
           send: (reply) => {
             settled();

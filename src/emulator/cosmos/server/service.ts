@@ -1,21 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { messageOf } from '../../../base/errors.ts';
 import type { UsageError } from '../../../base/errors.ts';
-import type { Account } from '../storage/account.ts';
+import type { StoredAccount } from '../storage/account.ts';
 import { authorize, signer } from './auth.ts';
 import type { Signer } from './auth.ts';
 import { byName } from './by-rid.ts';
 import { fateOf } from '../time-and-charge/faults.ts';
 import type { Fate } from '../time-and-charge/faults.ts';
 import { items } from '../items/items.ts';
-import { kindOf } from '../wire/kind.ts';
+import { requestKindOf } from '../wire/kind.ts';
 import { Queries } from '../query/query.ts';
 import { accountInfo, resources } from '../resources/resources.ts';
 import { Stats } from './stats.ts';
 import type { EmulatorStats } from './stats.ts';
 import { metered } from '../storage/budget.ts';
-import { badRequest, flag, notFound, tooLarge, WireError } from '../wire/wire.ts';
-import type { Call, Reply } from '../wire/wire.ts';
+import { badRequest, flag, notFound, wireTooLarge, WireError } from '../wire/wire.ts';
+import type { WireCall, Reply } from '../wire/wire.ts';
 
 /** The first part of the path of commands to the server itself. Databases are under `dbs`, so it is no database's name. */
 export const ADMIN = '_millrace';
@@ -27,15 +27,15 @@ const WITHOUT_DISK = new Set(['crash', 'stats']);
 const TRANSACTION_MS = 5000;
 
 /** Answers a command to the server itself. */
-export type Admin = (from: string | undefined, call: Call) => Promise<Reply>;
+export type Admin = (from: string | undefined, call: WireCall) => Promise<Reply>;
 
 /** The issuer of tokens, which clients may send instead of the account's key. */
-export interface Identity {
+export interface RequestIdentity {
   /** The first part of the issuer's paths. */
   readonly tenant: string;
   /** Rejects with WireError if the token is invalid or does not allow the call. */
-  authorize(token: string, call: Call): Promise<void>;
-  answer(call: Call): Promise<Reply>;
+  authorize(token: string, call: WireCall): Promise<void>;
+  answer(call: WireCall): Promise<Reply>;
 }
 
 /** A received request. */
@@ -49,7 +49,7 @@ export interface Incoming {
 }
 
 /** The client that waits for an answer, over a socket or in this process. Either `send` or `cut` is called, once. */
-export interface Caller {
+export interface RequestCaller {
   /** The address of the client. */
   readonly address: string | undefined;
   /** Takes the answer, and owns it from then on. */
@@ -60,7 +60,7 @@ export interface Caller {
 
 /** Answers the requests on one account, from sockets and from this process, and simulates its faults. */
 export class Service {
-  readonly account: Account;
+  readonly account: StoredAccount;
   /** A restart keeps them. */
   stats = new Stats();
   /** Until when the server is stalled, in milliseconds since 1970 by the machine's clock. */
@@ -68,12 +68,12 @@ export class Service {
   readonly #signer: Signer;
   readonly #queries: Queries;
   readonly #admin: Admin;
-  readonly #identity: Identity | undefined;
-  readonly #waiting = new Set<Caller>();
+  readonly #identity: RequestIdentity | undefined;
+  readonly #waiting = new Set<RequestCaller>();
   #closed = false;
   #activity = 0;
 
-  constructor(account: Account, key: string, admin: Admin, identity?: Identity) {
+  constructor(account: StoredAccount, key: string, admin: Admin, identity?: RequestIdentity) {
     this.account = account;
     this.#admin = admin;
     this.#identity = identity;
@@ -101,7 +101,7 @@ export class Service {
     return this.stats.snapshot(this.#queries.kept);
   }
 
-  handle(incoming: Incoming, caller: Caller): void {
+  handle(incoming: Incoming, caller: RequestCaller): void {
     this.#waiting.add(caller);
     try {
       const call = byName(this.account, callOf(incoming));
@@ -118,11 +118,11 @@ export class Service {
   }
 
   /** Performs the call of a client with the account's key or a token; throws WireError for others. */
-  #admit(call: Call, whole: boolean, caller: Caller): void {
-    const kind = kindOf(call);
+  #admit(call: WireCall, whole: boolean, caller: RequestCaller): void {
+    const kind = requestKindOf(call);
     this.stats.request(kind);
     const go = (): void => {
-      if (!whole) throw tooLarge();
+      if (!whole) throw wireTooLarge();
       this.#perform(call, this.#fate(call, kind), caller);
     };
     const token = tokenOf(call);
@@ -139,7 +139,7 @@ export class Service {
       .catch((error: unknown) => this.#answer(caller, 'normal', refusal(error)));
   }
 
-  #later(caller: Caller, reply: Promise<Reply>): void {
+  #later(caller: RequestCaller, reply: Promise<Reply>): void {
     reply.then(
       (made) =>
         this.account.journal?.failure
@@ -149,7 +149,7 @@ export class Service {
     );
   }
 
-  #perform(call: Call, fate: Fate, caller: Caller): void {
+  #perform(call: WireCall, fate: Fate, caller: RequestCaller): void {
     if (fate === 'reset-before') {
       this.#cut(caller);
       return;
@@ -176,7 +176,7 @@ export class Service {
     }
   }
 
-  #run(call: Call): Reply {
+  #run(call: WireCall): Reply {
     try {
       const failure = this.account.journal?.failure;
       if (failure) throw unwritten(failure);
@@ -187,13 +187,13 @@ export class Service {
   }
 
   /** How long a request takes, in milliseconds. */
-  #latency({ segments }: Call): number {
+  #latency({ segments }: WireCall): number {
     const { latencyMs = 0, jitterMs = 0 } = this.account.faults;
     if (segments[4] !== 'docs' || latencyMs + jitterMs === 0) return 0;
     return latencyMs + (jitterMs > 0 ? this.account.random() * jitterMs : 0);
   }
 
-  #answer(caller: Caller, fate: Fate, made: Reply): void {
+  #answer(caller: RequestCaller, fate: Fate, made: Reply): void {
     if (this.#closed) return;
     const reply = typeof fate === 'object' ? fate.answer : made;
     this.stats.status(reply.status);
@@ -206,13 +206,13 @@ export class Service {
   }
 
   /** Sends an answer after all earlier writes are on disk. If they can't be written, it sends 503 instead. */
-  #release(caller: Caller, send: () => void): void {
+  #release(caller: RequestCaller, send: () => void): void {
     const { journal } = this.account;
     if (!journal) send();
     else journal.release(send, (failure) => this.#send(caller, unwritten(failure).reply()));
   }
 
-  #fate(call: Call, kind: string): Fate {
+  #fate(call: WireCall, kind: string): Fate {
     try {
       const fate = fateOf(this.account.faults, this.account.random, call, kind);
       if (fate !== 'normal') this.stats.faults++;
@@ -223,7 +223,7 @@ export class Service {
     }
   }
 
-  #route(call: Call): Reply {
+  #route(call: WireCall): Reply {
     const { segments } = call;
     if (segments.length === 0) return accountInfo(call, this.#identity ? 'https' : 'http');
     if (segments[4] !== 'docs') return resources(this.account, call);
@@ -233,19 +233,19 @@ export class Service {
     return metered(this.account, call, container, () => items(this.account, this.#queries, call, container));
   }
 
-  #send(caller: Caller, reply: Reply): void {
+  #send(caller: RequestCaller, reply: Reply): void {
     if (!this.#waiting.delete(caller)) return;
     reply.headers['x-ms-activity-id'] = `00000000-0000-0000-0000-${(++this.#activity).toString(16).padStart(12, '0')}`;
     reply.headers['x-ms-request-charge'] ??= '0';
     caller.send(reply);
   }
 
-  #cut(caller: Caller): void {
+  #cut(caller: RequestCaller): void {
     if (this.#waiting.delete(caller)) caller.cut();
   }
 }
 
-const callOf = ({ method, url, headers, body }: Incoming): Call => ({
+const callOf = ({ method, url, headers, body }: Incoming): WireCall => ({
   method,
   segments: segmentsOf(url),
   headers,
@@ -265,11 +265,11 @@ function segmentsOf(url: string): string[] {
 }
 
 /** The token of `type=aad&ver=1.0&sig=…`, plain or percent-encoded. */
-function tokenOf({ headers }: Call): string | undefined {
+function tokenOf({ headers }: WireCall): string | undefined {
   return /^type(?:=|%3d)aad(?:&|%26)ver(?:=|%3d)1\.0(?:&|%26)sig(?:=|%3d)(.*)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
-const isTransaction = ({ headers }: Call): boolean => flag(headers, 'x-ms-cosmos-batch-atomic');
+const isTransaction = ({ headers }: WireCall): boolean => flag(headers, 'x-ms-cosmos-batch-atomic');
 
 const unwritten = ({ message, hint }: UsageError): WireError => new WireError(503, `${message} ${hint ?? ''}`.trim());
 

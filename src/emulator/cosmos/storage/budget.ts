@@ -1,19 +1,19 @@
-import type { Account } from './account.ts';
-import type { Container } from './container.ts';
+import type { StoredAccount } from './account.ts';
+import type { StoredContainer } from './container.ts';
 import { tooManyRequests } from '../time-and-charge/faults.ts';
 import type { PhysicalPartition, Saved } from './physical-partition.ts';
-import { targetOf } from './target.ts';
+import { storedTargetOf } from './target.ts';
 import { throughputFor } from './throughput.ts';
 import { WireError, badRequest, header } from '../wire/wire.ts';
-import type { Call, Reply } from '../wire/wire.ts';
+import type { WireCall, Reply } from '../wire/wire.ts';
 
 /** The RU/s of each physical partition of the container; undefined without a limit. */
-export function shareOf(account: Account, container: Container): number | undefined {
+export function shareOf(account: StoredAccount, container: StoredContainer): number | undefined {
   const rate = rateOf(account, container);
   return rate === undefined ? undefined : rate / container.ranges.length;
 }
 
-function rateOf(account: Account, container: Container): number | undefined {
+function rateOf(account: StoredAccount, container: StoredContainer): number | undefined {
   const limit = account.limits.get(container.rid);
   if (limit !== undefined) return limit;
   if (account.faults.enforceThroughput !== true) return undefined;
@@ -26,7 +26,7 @@ function rateOf(account: Account, container: Container): number | undefined {
 }
 
 /** How many containers share a throughput: for a database, those without a throughput of their own. */
-function sharers(account: Account, rid: string): number {
+function sharers(account: StoredAccount, rid: string): number {
   const database = [...account.databases.values()].find((each) => each.rid === rid);
   if (!database) return 1;
   const own = new Set([...account.offers.values()].map(({ definition }) => definition.offerResourceId));
@@ -49,7 +49,7 @@ interface Limit {
 }
 
 /** The RUs that a partition has left now. */
-export const left = (account: Account, share: number, range: PhysicalPartition): number =>
+export const left = (account: StoredAccount, share: number, range: PhysicalPartition): number =>
   earn(account, share, (range.saved ??= full(account, share)));
 
 /**
@@ -57,11 +57,11 @@ export const left = (account: Account, share: number, range: PhysicalPartition):
  * priority leaves a part for others; a request in a throughput bucket keeps to that bucket too.
  * @throws WireError 429 with a retry-after while one of them is in debt; 400 for a bucket that can't exist
  */
-export function metered(account: Account, call: Call, container: Container, work: () => Reply): Reply {
+export function metered(account: StoredAccount, call: WireCall, container: StoredContainer, work: () => Reply): Reply {
   const bucket = bucketOf(call);
   const share = shareOf(account, container);
   if (share === undefined) return work();
-  const { partitions } = targetOf(call, container);
+  const { partitions } = storedTargetOf(call, container);
   const limits = partitions.map((range) => limitsOf(account, call, share, range, bucket));
   for (const { share: rate, saved, least, substatus } of limits.flat()) {
     const debt = least - earn(account, rate, saved);
@@ -82,8 +82,8 @@ export function metered(account: Account, call: Call, container: Container, work
 
 /** Charges what no request asked for. */
 export function spend(
-  account: Account,
-  container: Container,
+  account: StoredAccount,
+  container: StoredContainer,
   ranges: readonly PhysicalPartition[],
   charge: number,
 ): void {
@@ -95,7 +95,7 @@ export function spend(
   }
 }
 
-function bucketOf({ headers }: Call): number | undefined {
+function bucketOf({ headers }: WireCall): number | undefined {
   const named = header(headers, 'x-ms-cosmos-throughput-bucket');
   if (named === undefined) return undefined;
   const bucket = Number(named);
@@ -104,8 +104,8 @@ function bucketOf({ headers }: Call): number | undefined {
 }
 
 function limitsOf(
-  account: Account,
-  { headers }: Call,
+  account: StoredAccount,
+  { headers }: WireCall,
   share: number,
   range: PhysicalPartition,
   bucket: number | undefined,
@@ -123,9 +123,9 @@ function limitsOf(
   return [whole, { share: rate, saved: own, least: 0, substatus: OVER_BUCKET }];
 }
 
-const full = (account: Account, share: number): Saved => ({ left: share, at: account.now() });
+const full = (account: StoredAccount, share: number): Saved => ({ left: share, at: account.now() });
 
-function earn(account: Account, share: number, saved: Saved): number {
+function earn(account: StoredAccount, share: number, saved: Saved): number {
   const now = account.now();
   saved.left = Math.min(share, saved.left + ((now - saved.at) / 1000) * share);
   saved.at = now;

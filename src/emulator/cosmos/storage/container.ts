@@ -1,15 +1,15 @@
 import { evenBoundaries } from '../../../cosmos/epk.ts';
 import { first } from '../../search.ts';
-import { isIndexed } from './indexing.ts';
+import { isPathIndexed } from './indexing.ts';
 import { expiry } from './logical-partition.ts';
 import { ItemList } from './item-list.ts';
-import type { Version } from './logical-partition.ts';
-import { KeyReader, keyText, pathSteps, valueAt } from './keys.ts';
+import type { StoredVersion } from './logical-partition.ts';
+import { KeyReader, keyText, pathSteps, storedValueAt } from './keys.ts';
 import type { KeyDefinition, WireKey } from './keys.ts';
 import { LogicalPartition } from './logical-partition.ts';
 import { PhysicalPartition } from './physical-partition.ts';
 import { ValueIndex } from './value-index.ts';
-import type { Doc } from '../wire/wire.ts';
+import type { WireDoc } from '../wire/wire.ts';
 
 /** RU/s above which the service starts a container on another physical partition (Microsoft's SDK tests expect this). */
 export const RU_PER_NEW_PARTITION = 6000;
@@ -21,14 +21,14 @@ export interface UniqueKey {
 }
 
 /** A container: its definition, its physical partitions in key order, and its logical partitions by key. */
-export class Container {
+export class StoredContainer {
   readonly id: string;
   readonly rid: string;
   /** `dbs/d/colls/c`, by name. */
   readonly link: string;
   /** `dbs/<rid>/colls/<rid>/`. */
   readonly self: string;
-  definition: Doc;
+  definition: WireDoc;
   readonly keys: KeyReader;
   readonly unique: readonly UniqueKey[];
   ranges: PhysicalPartition[];
@@ -49,7 +49,7 @@ export class Container {
     rid: string,
     link: string,
     self: string,
-    definition: Doc,
+    definition: WireDoc,
     ranges: PhysicalPartition[],
     seq: number,
   ) {
@@ -87,7 +87,7 @@ export class Container {
     let index = this.indexes.get(name);
     if (index) return index;
     const size = this.ranges.reduce((sum, { log }) => sum + log.length, 0);
-    if (size < from || path.length === 0 || !isIndexed(this.definition.indexingPolicy as Doc, path)) {
+    if (size < from || path.length === 0 || !isPathIndexed(this.definition.indexingPolicy as WireDoc, path)) {
       return undefined;
     }
     if (this.indexes.size >= MAX_INDEXES) this.indexes.delete(this.indexes.keys().next().value!);
@@ -96,7 +96,7 @@ export class Container {
     return index;
   }
 
-  *#versions(): Generator<Version, void> {
+  *#versions(): Generator<StoredVersion, void> {
     for (const { current } of this.items.from(0)) if (current) yield current;
   }
 
@@ -123,11 +123,13 @@ export class Container {
   }
 
   /** The values of a document's unique keys. A missing value counts as null. */
-  uniqueValues(doc: Doc): string[] {
-    return this.unique.map(({ paths }, i) => JSON.stringify([i, ...paths.map((steps) => valueAt(doc, steps) ?? null)]));
+  uniqueValues(doc: WireDoc): string[] {
+    return this.unique.map(({ paths }, i) =>
+      JSON.stringify([i, ...paths.map((steps) => storedValueAt(doc, steps) ?? null)]),
+    );
   }
 
-  isLive(version: Version | undefined, now: number): version is Version {
+  isLive(version: StoredVersion | undefined, now: number): version is StoredVersion {
     return version !== undefined && expiry(version, this.defaultTtl) > now;
   }
 }

@@ -1,6 +1,6 @@
-import type { Account } from './account.ts';
-import type { Container } from './container.ts';
-import type { Item, Version } from './logical-partition.ts';
+import type { StoredAccount } from './account.ts';
+import type { StoredContainer } from './container.ts';
+import type { StoredItem, StoredVersion } from './logical-partition.ts';
 import type { PhysicalPartition } from './physical-partition.ts';
 
 /**
@@ -8,7 +8,7 @@ import type { PhysicalPartition } from './physical-partition.ts';
  * same lsns. `Faults.historyMs` limits `lossMs`.
  * @returns the number of changed items
  */
-export function failover(account: Account, container: Container, lossMs: number): number {
+export function failover(account: StoredAccount, container: StoredContainer, lossMs: number): number {
   let changed = 0;
   container.indexes.clear();
   for (const range of container.ranges) {
@@ -24,7 +24,12 @@ export function failover(account: Account, container: Container, lossMs: number)
   return changed;
 }
 
-function restore(account: Account, container: Container, item: Item, before: Version | undefined): void {
+function restore(
+  account: StoredAccount,
+  container: StoredContainer,
+  item: StoredItem,
+  before: StoredVersion | undefined,
+): void {
   const home = container.logical.get(item.home.text) ?? item.home;
   const standing = home.items.get(item.id);
   home.tallies.clear();
@@ -46,7 +51,7 @@ function restore(account: Account, container: Container, item: Item, before: Ver
   }
 }
 
-function rewind(range: PhysicalPartition, lsn: number, past: ReadonlyMap<Item, Version | undefined>): void {
+function rewind(range: PhysicalPartition, lsn: number, past: ReadonlyMap<StoredItem, StoredVersion | undefined>): void {
   const kept = range.log.filter((version) => version.lsn <= lsn && version.item.current === version);
   const known = new Set(kept);
   for (const before of past.values()) if (before && !known.has(before)) kept.push(before);

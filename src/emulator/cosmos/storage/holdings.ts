@@ -1,11 +1,11 @@
-import type { Container } from './container.ts';
-import type { Doc } from '../wire/wire.ts';
+import type { StoredContainer } from './container.ts';
+import type { WireDoc } from '../wire/wire.ts';
 
-export interface Database {
+export interface StoredDatabase {
   readonly id: string;
   readonly rid: string;
-  readonly definition: Doc;
-  readonly containers: Map<string, Container>;
+  readonly definition: WireDoc;
+  readonly containers: Map<string, StoredContainer>;
 }
 
 export interface Throughput {
@@ -17,12 +17,12 @@ export interface Throughput {
 /** The throughput of a container or a database. */
 export interface Offer {
   readonly id: string;
-  readonly definition: Doc;
+  readonly definition: WireDoc;
 }
 
 /** The parts of an account that are stored on disk. */
 export interface Holdings {
-  readonly databases: Map<string, Database>;
+  readonly databases: Map<string, StoredDatabase>;
   readonly offers: Map<string, Offer>;
   /** Next number for a resource. */
   nextRid: number;

@@ -1,12 +1,12 @@
 import { pathSteps } from './keys.ts';
 import { badRequest } from '../wire/wire.ts';
-import type { Doc } from '../wire/wire.ts';
+import type { WireDoc } from '../wire/wire.ts';
 
 const ROOT = '/*';
 const ETAG = '/"_etag"/?';
 const MODES = ['consistent', 'lazy', 'none'];
 
-interface Path extends Doc {
+interface Path extends WireDoc {
   readonly path: string;
 }
 
@@ -18,8 +18,8 @@ export interface SortKey {
 }
 
 /** An indexing policy with the service's defaults filled in; refuses what the service refuses. */
-export function indexingPolicy(value: unknown): Doc {
-  const given = (value ?? {}) as Doc;
+export function indexingPolicy(value: unknown): WireDoc {
+  const given = (value ?? {}) as WireDoc;
   const indexingMode = typeof given.indexingMode === 'string' ? given.indexingMode.toLowerCase() : 'consistent';
   if (typeof given !== 'object' || !MODES.includes(indexingMode)) {
     throw badRequest(
@@ -77,7 +77,7 @@ function checkComposites(value: unknown): void {
 }
 
 /** Whether the values at a path are indexed: the longest included or excluded path that covers it decides. */
-export function isIndexed(policy: Doc, path: readonly string[]): boolean {
+export function isPathIndexed(policy: WireDoc, path: readonly string[]): boolean {
   if (policy.indexingMode === 'none') return false;
   if (path.length === 1 && (path[0] === 'id' || path[0] === '_ts')) return true;
   const best = (paths: unknown): number =>
@@ -94,11 +94,11 @@ function precision(steps: readonly string[], path: readonly string[]): number {
 }
 
 /** Refuses an order that no index can serve: several keys need a composite index with just these. */
-export function checkOrder(policy: Doc, keys: readonly SortKey[]): void {
+export function checkOrder(policy: WireDoc, keys: readonly SortKey[]): void {
   // Elements of arrays and results of subqueries have no index to check.
   if (keys.length === 0 || keys.some(({ path }) => path === undefined)) return;
   if (keys.length === 1) {
-    if (keys[0]!.path!.length === 0 || isIndexed(policy, keys[0]!.path!)) return;
+    if (keys[0]!.path!.length === 0 || isPathIndexed(policy, keys[0]!.path!)) return;
     throw badRequest(
       'The order-by item is not indexed: the query requires a range index to be defined on the corresponding index path.',
     );

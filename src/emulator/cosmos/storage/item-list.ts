@@ -1,11 +1,11 @@
 import { first } from '../../search.ts';
-import type { Item } from './logical-partition.ts';
+import type { StoredItem } from './logical-partition.ts';
 
 const COMPACT_FROM = 4096;
 
 /** The items of a container by ascending seq. Deleted items stay in the list until they outnumber the others. */
 export class ItemList {
-  #items: Item[] = [];
+  #items: StoredItem[] = [];
   #gone = 0;
 
   /** How many are there, without the deleted ones. */
@@ -14,7 +14,7 @@ export class ItemList {
   }
 
   /** Adds an item if it isn't in the list. */
-  add(item: Item): void {
+  add(item: StoredItem): void {
     const at = this.#place(item.seq);
     if (at === this.#items.length) this.#items.push(item);
     else if (this.#items[at] !== item) this.#items.splice(at, 0, item);
@@ -28,7 +28,7 @@ export class ItemList {
   }
 
   /** The items whose seq is at least `seq`. */
-  *from(seq: number): Generator<Item, void> {
+  *from(seq: number): Generator<StoredItem, void> {
     const items = this.#items;
     for (let at = this.#place(seq); at < items.length; at++) yield items[at]!;
   }

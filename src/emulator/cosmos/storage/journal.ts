@@ -5,15 +5,15 @@ import type { StatementSync } from 'node:sqlite';
 import type { UsageError } from '../../../base/errors.ts';
 import { messageOf } from '../../../base/errors.ts';
 import { openPrivate, privateFolder } from '../../private-files.ts';
-import { Container } from './container.ts';
-import { Item, Version } from './logical-partition.ts';
-import type { Database, Holdings, Offer } from './holdings.ts';
+import { StoredContainer } from './container.ts';
+import { StoredItem, StoredVersion } from './logical-partition.ts';
+import type { StoredDatabase, Holdings, Offer } from './holdings.ts';
 import type { WireKey } from './keys.ts';
 import { LogicalPartition } from './logical-partition.ts';
 import { PhysicalPartition } from './physical-partition.ts';
-import type { Change } from './physical-partition.ts';
+import type { StoredChange } from './physical-partition.ts';
 import { ridNumber } from './rids.ts';
-import type { Doc } from '../wire/wire.ts';
+import type { WireDoc } from '../wire/wire.ts';
 import { emulatorError } from '../../errors.ts';
 
 // The lock is exclusive: two servers on one folder would each serve their own memory.
@@ -36,14 +36,14 @@ const SCHEMA = `
 
 /** The number of an item's row: the container's number in the upper bits, so that one container's rows are adjacent. */
 const ROWS = 2 ** 36;
-const rowOf = ({ rid }: Container, seq: number): number => ridNumber(rid) * ROWS + seq;
+const rowOf = ({ rid }: StoredContainer, seq: number): number => ridNumber(rid) * ROWS + seq;
 
 /**
  * Stores the account on disk. Requests are answered from memory, and every change is also written here. All changes of
  * one turn of the event loop share a SQLite transaction. No answer is sent before the commit, so a killed process loses
  * nothing that it has answered.
  */
-export class Journal {
+export class StoredJournal {
   readonly #db: DatabaseSync;
   readonly #put: StatementSync;
   readonly #remove: StatementSync;
@@ -98,22 +98,25 @@ export class Journal {
     else send();
   }
 
-  put(container: Container, { item, lsn, at, ttl, etag, open }: Version): void {
+  put(container: StoredContainer, { item, lsn, at, ttl, etag, open }: StoredVersion): void {
     const row = [rowOf(container, item.seq), item.home.text, item.id, item.seq, lsn, at, ttl ?? null, etag, open];
     this.#change(() => this.#put.run(...row));
   }
 
-  remove(container: Container, item: Item): void {
+  remove(container: StoredContainer, item: StoredItem): void {
     this.#change(() => this.#remove.run(rowOf(container, item.seq)));
   }
 
-  change({ rid }: Container, { lsn, at, kind, home, id, current, previous, previousLsn, expired }: Change): void {
+  change(
+    { rid }: StoredContainer,
+    { lsn, at, kind, home, id, current, previous, previousLsn, expired }: StoredChange,
+  ): void {
     const row = [rid, lsn, at, kind, home.text, id, current ?? null, previous ?? null, previousLsn ?? null];
     this.#write('INSERT INTO changes VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)', ...row, Number(expired));
   }
 
   /** Writes a container's changes again, because a failover has undone some. */
-  rewriteChanges(container: Container): void {
+  rewriteChanges(container: StoredContainer): void {
     this.#write('DELETE FROM changes WHERE container = ?', container.rid);
     for (const range of container.ranges) for (const change of range.changes) this.change(container, change);
   }
@@ -125,29 +128,29 @@ export class Journal {
     if (this.#db.isOpen) this.#db.close();
   }
 
-  forgetChanges({ rid }: Container, before: number): void {
+  forgetChanges({ rid }: StoredContainer, before: number): void {
     this.#write('DELETE FROM changes WHERE container = ? AND at < ?', rid, before);
   }
 
-  moved(container: Container, range: PhysicalPartition): void {
+  moved(container: StoredContainer, range: PhysicalPartition): void {
     this.#change(() => this.#moved.set(range, container.rid));
   }
 
-  database({ rid, definition }: Database): void {
+  database({ rid, definition }: StoredDatabase): void {
     this.#write('INSERT OR REPLACE INTO databases VALUES (?, ?)', rid, JSON.stringify(definition));
   }
 
-  dropDatabase({ rid }: Database): void {
+  dropDatabase({ rid }: StoredDatabase): void {
     this.#write('DELETE FROM databases WHERE rid = ?', rid);
   }
 
-  container(database: Database, { rid, definition, ranges }: Container): void {
+  container(database: StoredDatabase, { rid, definition, ranges }: StoredContainer): void {
     this.#write('INSERT OR REPLACE INTO containers VALUES (?, ?, ?)', rid, database.id, JSON.stringify(definition));
     this.#ranges(rid, ranges);
   }
 
   /** Stores the new physical partitions of a container. */
-  reshaped({ rid, ranges, merged }: Container): void {
+  reshaped({ rid, ranges, merged }: StoredContainer): void {
     this.#write('DELETE FROM ranges WHERE container = ?', rid);
     this.#ranges(rid, ranges);
     if (merged) this.#write('INSERT OR REPLACE INTO meta VALUES (?, 1)', `merged ${rid}`);
@@ -160,7 +163,7 @@ export class Journal {
     }
   }
 
-  dropContainer(container: Container): void {
+  dropContainer(container: StoredContainer): void {
     const { rid } = container;
     this.#write('DELETE FROM containers WHERE rid = ?', rid);
     this.#write('DELETE FROM ranges WHERE container = ?', rid);
@@ -181,7 +184,7 @@ export class Journal {
     this.#holdings = holdings;
     holdings.nextRid = Number(this.#db.prepare("SELECT value FROM meta WHERE name = 'nextRid'").get()?.value ?? 1);
     for (const row of this.#db.prepare('SELECT definition FROM databases ORDER BY rid').all()) {
-      const definition = JSON.parse(row.definition as string) as Doc & { id: string; _rid: string };
+      const definition = JSON.parse(row.definition as string) as WireDoc & { id: string; _rid: string };
       holdings.databases.set(definition.id, {
         id: definition.id,
         rid: definition._rid,
@@ -190,16 +193,16 @@ export class Journal {
       });
     }
     for (const row of this.#db.prepare('SELECT definition FROM offers ORDER BY id').all()) {
-      const definition = JSON.parse(row.definition as string) as Doc & { id: string };
+      const definition = JSON.parse(row.definition as string) as WireDoc & { id: string };
       holdings.offers.set(definition.id, { id: definition.id, definition });
     }
     for (const row of this.#db.prepare('SELECT database, definition FROM containers ORDER BY rid').all()) {
       const database = holdings.databases.get(row.database as string);
-      if (database) this.#loadContainer(database, JSON.parse(row.definition as string) as Doc);
+      if (database) this.#loadContainer(database, JSON.parse(row.definition as string) as WireDoc);
     }
   }
 
-  #loadContainer(database: Database, definition: Doc): void {
+  #loadContainer(database: StoredDatabase, definition: WireDoc): void {
     const { id, _rid: rid, _self: self } = definition as { id: string; _rid: string; _self: string };
     const ranges = this.#db
       .prepare('SELECT * FROM ranges WHERE container = ? ORDER BY low')
@@ -208,7 +211,7 @@ export class Journal {
         const range = { min: low as string, max: high as string };
         return new PhysicalPartition(name as string, range, JSON.parse(parents as string) as string[], Number(lsn));
       });
-    const container = new Container(id, rid, `dbs/${database.id}/colls/${id}`, self, definition, ranges, 1);
+    const container = new StoredContainer(id, rid, `dbs/${database.id}/colls/${id}`, self, definition, ranges, 1);
     container.merged = this.#db.prepare('SELECT 1 FROM meta WHERE name = ?').get(`merged ${rid}`) !== undefined;
     database.containers.set(id, container);
     const items = this.#db.prepare(
@@ -300,11 +303,11 @@ interface Answer {
   readonly fail: (failure: UsageError) => void;
 }
 
-function changeOf(container: Container, row: Record<string, unknown>): Change {
+function changeOf(container: StoredContainer, row: Record<string, unknown>): StoredChange {
   return {
     lsn: Number(row.lsn),
     at: Number(row.at),
-    kind: row.kind as Change['kind'],
+    kind: row.kind as StoredChange['kind'],
     home: container.open(JSON.parse(row.key as string) as WireKey),
     id: row.id as string,
     current: (row.current as string | null) ?? undefined,
@@ -326,16 +329,16 @@ type ItemRow = readonly [
   open: string,
 ];
 
-function loadItem(container: Container, [text, id, seq, lsn, at, ownTtl, etag, open]: ItemRow): void {
+function loadItem(container: StoredContainer, [text, id, seq, lsn, at, ownTtl, etag, open]: ItemRow): void {
   let home = container.logical.get(text);
   if (!home) {
     const key = JSON.parse(text) as WireKey;
     home = new LogicalPartition(key, text, container.keys.epk(key));
     container.logical.set(text, home);
   }
-  const item = new Item(id, home, seq);
+  const item = new StoredItem(id, home, seq);
   const ttl = ownTtl ?? undefined;
-  item.current = new Version(item, open, etag, lsn, at, ttl);
+  item.current = new StoredVersion(item, open, etag, lsn, at, ttl);
   home.items.set(item.id, item);
   container.items.add(item);
   container.rangeOf(home.epk).append(item.current);

@@ -1,7 +1,7 @@
 import { effectivePartitionKey } from '../../../cosmos/epk.ts';
 import type { PartitionKind } from '../../../cosmos/epk.ts';
 import { badRequest, parseJson } from '../wire/wire.ts';
-import type { Doc } from '../wire/wire.ts';
+import type { WireDoc } from '../wire/wire.ts';
 
 const LONGEST = 2048;
 
@@ -23,11 +23,11 @@ export function pathSteps(path: string): string[] {
   return [...path.matchAll(/\/(?:"((?:[^"\\]|\\.)*)"|([^/]*))/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
 }
 
-export function valueAt(doc: unknown, steps: readonly string[]): unknown {
+export function storedValueAt(doc: unknown, steps: readonly string[]): unknown {
   let value = doc;
   for (const step of steps) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
-    value = (value as Doc)[step];
+    value = (value as WireDoc)[step];
   }
   return value;
 }
@@ -42,8 +42,8 @@ export class KeyReader {
     this.steps = definition.paths.map(pathSteps);
   }
 
-  of(doc: Doc): WireKey {
-    return this.steps.map((steps) => this.#part(valueAt(doc, steps)));
+  of(doc: WireDoc): WireKey {
+    return this.steps.map((steps) => this.#part(storedValueAt(doc, steps)));
   }
 
   /** Parses the key header; `full` refuses a prefix of a hierarchical key. */

@@ -1,4 +1,4 @@
-import type { Doc } from '../wire/wire.ts';
+import type { WireDoc } from '../wire/wire.ts';
 import type { WireKey } from './keys.ts';
 import type { Tally } from './tally.ts';
 
@@ -7,11 +7,11 @@ export class LogicalPartition {
   readonly key: WireKey;
   readonly text: string;
   readonly epk: string;
-  readonly items = new Map<string, Item>();
+  readonly items = new Map<string, StoredItem>();
   /** Values of unique keys, by constraint, and the id of the item that has them. */
   readonly unique = new Map<string, string>();
   /** Kept counts, by query. Code that changes an item's current version must call `changed`. */
-  readonly tallies = new Map<string, Tally<Version>>();
+  readonly tallies = new Map<string, Tally<StoredVersion>>();
 
   constructor(key: WireKey, text: string, epk: string) {
     this.key = key;
@@ -20,7 +20,7 @@ export class LogicalPartition {
   }
 
   /** An item has another current version, or none. */
-  changed(item: Item): void {
+  changed(item: StoredItem): void {
     for (const [query, tally] of this.tallies) {
       if (tally.isIdle) this.tallies.delete(query);
       else tally.update(item);
@@ -29,12 +29,12 @@ export class LogicalPartition {
 }
 
 /** One document identity; keeps its resource id while it lives. */
-export class Item {
+export class StoredItem {
   readonly id: string;
   readonly home: LogicalPartition;
   /** Ascending in the order of creation, and never changed: queries and their continuations use this order. */
   readonly seq: number;
-  current: Version | undefined;
+  current: StoredVersion | undefined;
 
   constructor(id: string, home: LogicalPartition, seq: number) {
     this.id = id;
@@ -47,8 +47,8 @@ export class Item {
  * One stored state of an item. Its JSON text is kept without the closing brace, so that reads, query pages and feed pages
  * can be made by joining strings. It is parsed when a query first needs it.
  */
-export class Version {
-  readonly item: Item;
+export class StoredVersion {
+  readonly item: StoredItem;
   readonly open: string;
   readonly etag: string;
   readonly lsn: number;
@@ -56,9 +56,17 @@ export class Version {
   readonly at: number;
   /** The item's own time to live in seconds; -1 is never. */
   readonly ttl: number | undefined;
-  #doc: Doc | undefined;
+  #doc: WireDoc | undefined;
 
-  constructor(item: Item, open: string, etag: string, lsn: number, at: number, ttl: number | undefined, doc?: Doc) {
+  constructor(
+    item: StoredItem,
+    open: string,
+    etag: string,
+    lsn: number,
+    at: number,
+    ttl: number | undefined,
+    doc?: WireDoc,
+  ) {
     this.item = item;
     this.open = open;
     this.etag = etag;
@@ -82,18 +90,18 @@ export class Version {
   }
 
   /** Shared and therefore read-only. */
-  get doc(): Doc {
+  get doc(): WireDoc {
     return (this.#doc ??= this.parsed());
   }
 
   /** As `doc`, for one look: a container that is indexed would keep all its documents parsed. */
-  parsed(): Doc {
-    return this.#doc ?? (JSON.parse(this.text) as Doc);
+  parsed(): WireDoc {
+    return this.#doc ?? (JSON.parse(this.text) as WireDoc);
   }
 }
 
 /** When a version expires under the container's default, in milliseconds; infinite if never. */
-export function expiry(version: Version, defaultTtl: number | undefined): number {
+export function expiry(version: StoredVersion, defaultTtl: number | undefined): number {
   if (defaultTtl === undefined) return Infinity;
   const seconds = version.ttl ?? defaultTtl;
   return seconds === -1 ? Infinity : version.at + seconds * 1000;

@@ -1,12 +1,12 @@
 import type { FeedRange } from '../../../cosmos/ranges.ts';
 import { first } from '../../search.ts';
-import type { LogicalPartition, Version } from './logical-partition.ts';
+import type { LogicalPartition, StoredVersion } from './logical-partition.ts';
 import { Undo } from './undo.ts';
 
 const COMPACT_FROM = 4096;
 
 /** One entry of the all-versions feed. */
-export interface Change {
+export interface StoredChange {
   readonly lsn: number;
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -41,10 +41,10 @@ export class PhysicalPartition {
   readonly range: FeedRange;
   readonly parents: readonly string[];
   lsn: number;
-  log: Version[] = [];
+  log: StoredVersion[] = [];
   undo = new Undo();
   /** Every change, for the all-versions feed; empty if the container has no such feed. */
-  changes: Change[] = [];
+  changes: StoredChange[] = [];
   /** Changes up to this lsn are no longer kept. */
   forgottenLsn = 0;
   saved: Saved | undefined;
@@ -62,7 +62,7 @@ export class PhysicalPartition {
   }
 
   /** The caller has checked that the lsn isn't below the log's last. */
-  append(version: Version): void {
+  append(version: StoredVersion): void {
     this.log.push(version);
   }
 

@@ -1,6 +1,6 @@
-import type { Account } from './account.ts';
-import type { Container } from './container.ts';
-import type { Item, Version } from './logical-partition.ts';
+import type { StoredAccount } from './account.ts';
+import type { StoredContainer } from './container.ts';
+import type { StoredItem, StoredVersion } from './logical-partition.ts';
 import type { LogicalPartition } from './logical-partition.ts';
 import type { PhysicalPartition } from './physical-partition.ts';
 import { WireError } from '../wire/wire.ts';
@@ -10,15 +10,15 @@ import { WireError } from '../wire/wire.ts';
  * older one, but not older than this lag and not older than the session token demands.
  */
 export class Replica {
-  readonly #account: Account;
-  readonly #container: Container;
+  readonly #account: StoredAccount;
+  readonly #container: StoredContainer;
   #now = 0;
   #lag = 0;
   readonly #withExpired: boolean;
   #token: ReadonlyMap<string, number> = new Map();
-  readonly #past = new Map<PhysicalPartition, Map<Item, Version | undefined>>();
+  readonly #past = new Map<PhysicalPartition, Map<StoredItem, StoredVersion | undefined>>();
 
-  constructor(account: Account, container: Container, token: string | undefined, withExpired = false) {
+  constructor(account: StoredAccount, container: StoredContainer, token: string | undefined, withExpired = false) {
     this.#withExpired = withExpired;
     this.#account = account;
     this.#container = container;
@@ -50,7 +50,7 @@ export class Replica {
     return lsn;
   }
 
-  read(home: LogicalPartition, id: string): Version | undefined {
+  read(home: LogicalPartition, id: string): StoredVersion | undefined {
     const item = home.items.get(id);
     if (this.#lag > 0) {
       for (const [other, before] of this.#overlay(this.#rangeOf(home))) {
@@ -61,10 +61,10 @@ export class Replica {
   }
 
   /** The items of a logical partition, by ascending seq. */
-  versions(home: LogicalPartition): Version[] {
+  versions(home: LogicalPartition): StoredVersion[] {
     const past = this.#lag > 0 ? this.#overlay(this.#rangeOf(home)) : undefined;
-    const found: Version[] = [];
-    const add = (version: Version | undefined): void => {
+    const found: StoredVersion[] = [];
+    const add = (version: StoredVersion | undefined): void => {
       if (this.#live(version)) found.push(version!);
     };
     for (const item of home.items.values()) add(past?.has(item) ? past.get(item) : item.current);
@@ -75,7 +75,7 @@ export class Replica {
   }
 
   /** The items of the whole container, by ascending seq, beginning with `from`. */
-  *all(from: number): Generator<Version, void> {
+  *all(from: number): Generator<StoredVersion, void> {
     if (this.#lag > 0) {
       const found = [...this.homes()].flatMap((home) => this.versions(home));
       yield* found.filter(({ seq }) => seq >= from).toSorted(bySeq);
@@ -106,7 +106,7 @@ export class Replica {
     return range.undo.lsnAt(this.#now - this.#lag, this.demand(range), range.lsn);
   }
 
-  #live(version: Version | undefined): Version | undefined {
+  #live(version: StoredVersion | undefined): StoredVersion | undefined {
     return this.#withExpired || this.#container.isLive(version, this.#now) ? version : undefined;
   }
 
@@ -114,7 +114,7 @@ export class Replica {
     return this.#container.rangeOf(epk);
   }
 
-  #overlay(range: PhysicalPartition): Map<Item, Version | undefined> {
+  #overlay(range: PhysicalPartition): Map<StoredItem, StoredVersion | undefined> {
     let past = this.#past.get(range);
     if (!past) {
       past = range.undo.since(this.#lsn(range));
@@ -124,7 +124,7 @@ export class Replica {
   }
 }
 
-const bySeq = (a: Version, b: Version): number => a.seq - b.seq;
+const bySeq = (a: StoredVersion, b: StoredVersion): number => a.seq - b.seq;
 
 /** `range:version#lsn#…,range:…` as a map from range to lsn; unreadable parts are ignored. */
 export function parseToken(token: string | undefined): ReadonlyMap<string, number> {

@@ -1,16 +1,16 @@
 import type { FeedRange } from '../../../cosmos/ranges.ts';
-import type { Container } from './container.ts';
+import type { StoredContainer } from './container.ts';
 import type { WireKey } from './keys.ts';
 import type { LogicalPartition } from './logical-partition.ts';
 import type { PhysicalPartition } from './physical-partition.ts';
 import { badRequest, header, WireError } from '../wire/wire.ts';
-import type { Call } from '../wire/wire.ts';
+import type { WireCall } from '../wire/wire.ts';
 
 export const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 const CHOSEN_PAGE_SIZE = 1000;
 
 /** The part of a container that a request concerns. */
-export interface Target {
+export interface StoredTarget {
   /** A full key. */
   readonly key?: WireKey;
   /** The request concerns only logical partitions in this range. */
@@ -19,7 +19,7 @@ export interface Target {
 }
 
 /** The logical partition of a full key, from a header or an operation. */
-export function homeOf(container: Container, key: string | undefined): LogicalPartition {
+export function storedHomeOf(container: StoredContainer, key: string | undefined): LogicalPartition {
   return container.open(container.keys.parse(demanded(key), true));
 }
 
@@ -29,7 +29,7 @@ export function demanded(key: string | undefined): string {
 }
 
 /** Reads the headers for key, range and sub-range. An unknown range id is answered 410, like after a split. */
-export function targetOf(call: Call, container: Container): Target {
+export function storedTargetOf(call: WireCall, container: StoredContainer): StoredTarget {
   const keyHeader = header(call.headers, 'x-ms-documentdb-partitionkey');
   const rangeId = header(call.headers, 'x-ms-documentdb-partitionkeyrangeid');
   if (keyHeader !== undefined) {
@@ -57,7 +57,7 @@ export function targetOf(call: Call, container: Container): Target {
 }
 
 /** The client may send `<container rid>,<id>`. */
-export function rangeById(container: Container, text: string): PhysicalPartition {
+export function rangeById(container: StoredContainer, text: string): PhysicalPartition {
   const id = text.split(',').at(-1)!;
   const found = container.ranges.find((range) => range.id === id);
   if (found?.completing) {
@@ -69,7 +69,7 @@ export function rangeById(container: Container, text: string): PhysicalPartition
   throw new WireError(410, `The partition key range '${id}' does not exist, or no longer exists.`, 1002);
 }
 
-export const covers = ({ key, range }: Target, home: LogicalPartition): boolean =>
+export const storedCovers = ({ key, range }: StoredTarget, home: LogicalPartition): boolean =>
   key ? home.epk === range.min : range.min <= home.epk && home.epk < range.max;
 
 /** The position in a change feed that an etag names. */
@@ -80,7 +80,7 @@ export function lsnIn(etag: string): number {
 }
 
 /** The page size header; -1 lets the server choose. */
-export function pageSize(call: Call): number {
+export function pageSize(call: WireCall): number {
   const text = header(call.headers, 'x-ms-max-item-count');
   if (text === undefined) return 100;
   const size = Number(text);

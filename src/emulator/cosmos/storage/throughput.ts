@@ -1,10 +1,10 @@
-import type { Account } from './account.ts';
+import type { StoredAccount } from './account.ts';
 import type { Throughput } from './holdings.ts';
 import { badRequest, header } from '../wire/wire.ts';
-import type { Call, Doc } from '../wire/wire.ts';
+import type { WireCall, WireDoc } from '../wire/wire.ts';
 
 /** The own throughput of a container or a database. */
-export function throughputFor(account: Account, rid: string): Throughput | undefined {
+export function throughputFor(account: StoredAccount, rid: string): Throughput | undefined {
   for (const { definition } of account.offers.values()) {
     if (definition.offerResourceId === rid) return throughputIn(definition.content);
   }
@@ -12,7 +12,7 @@ export function throughputFor(account: Account, rid: string): Throughput | undef
 }
 
 /** The throughput headers of a create, if there are any. */
-export function throughputOf(call: Call): Throughput | undefined {
+export function throughputOf(call: WireCall): Throughput | undefined {
   const manual = header(call.headers, 'x-ms-offer-throughput');
   const settings = header(call.headers, 'x-ms-cosmos-offer-autopilot-settings');
   if (manual !== undefined) return checked(Number(manual), false);
@@ -35,7 +35,7 @@ function checked(maximum: number, autoscale: boolean): Throughput {
 }
 
 /** The content of an offer; `throughputIn` reads it. */
-export const offerContent = ({ maximum, autoscale }: Throughput): Doc =>
+export const offerContent = ({ maximum, autoscale }: Throughput): WireDoc =>
   autoscale
     ? {
         offerThroughput: maximum / 10,

@@ -1,10 +1,10 @@
-import type { Item, Version } from './logical-partition.ts';
+import type { StoredItem, StoredVersion } from './logical-partition.ts';
 
 interface Step {
   readonly lsn: number;
   readonly at: number;
-  readonly item: Item;
-  readonly before: Version | undefined;
+  readonly item: StoredItem;
+  readonly before: StoredVersion | undefined;
 }
 
 /**
@@ -31,7 +31,7 @@ export class Undo {
   }
 
   /** The steps of a part of the items, for a split partition. */
-  part(keep: (item: Item) => boolean): Undo {
+  part(keep: (item: StoredItem) => boolean): Undo {
     const part = new Undo();
     part.#floor = this.#floor;
     part.#steps = this.#steps.filter(({ item }) => keep(item));
@@ -60,8 +60,8 @@ export class Undo {
   }
 
   /** The items that were different at `lsn`, with their versions then. */
-  since(lsn: number): Map<Item, Version | undefined> {
-    const past = new Map<Item, Version | undefined>();
+  since(lsn: number): Map<StoredItem, StoredVersion | undefined> {
+    const past = new Map<StoredItem, StoredVersion | undefined>();
     for (let i = this.#steps.length - 1; i >= 0 && this.#steps[i]!.lsn > lsn; i--) {
       past.set(this.#steps[i]!.item, this.#steps[i]!.before);
     }

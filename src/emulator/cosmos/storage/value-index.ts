@@ -1,15 +1,15 @@
 import { first } from '../../search.ts';
 import { compareAny } from '../../sql/values.ts';
-import type { Bound } from '../../sql/restrictions.ts';
-import type { Item, Version } from './logical-partition.ts';
-import { valueAt } from './keys.ts';
-import type { Doc } from '../wire/wire.ts';
+import type { QueryBound } from '../../sql/restrictions.ts';
+import type { StoredItem, StoredVersion } from './logical-partition.ts';
+import { storedValueAt } from './keys.ts';
+import type { WireDoc } from '../wire/wire.ts';
 
 const CHUNK = 2048;
 
 interface Entry {
   readonly value: unknown;
-  readonly item: Item;
+  readonly item: StoredItem;
 }
 
 const order = (a: Entry, b: Entry): number => compareAny(a.value, b.value) || a.item.seq - b.item.seq;
@@ -21,9 +21,9 @@ const order = (a: Entry, b: Entry): number => compareAny(a.value, b.value) || a.
 export class ValueIndex {
   readonly #path: readonly string[];
   #chunks: Entry[][] = [];
-  readonly #entries = new Map<Item, Entry>();
+  readonly #entries = new Map<StoredItem, Entry>();
 
-  constructor(path: readonly string[], versions: Iterable<Version>) {
+  constructor(path: readonly string[], versions: Iterable<StoredVersion>) {
     this.#path = path;
     const all: Entry[] = [];
     for (const version of versions) {
@@ -35,9 +35,9 @@ export class ValueIndex {
   }
 
   /** Updates the entry of an item; without `doc` it removes the entry. */
-  update(item: Item, doc: Doc | undefined): void {
+  update(item: StoredItem, doc: WireDoc | undefined): void {
     const before = this.#entries.get(item);
-    if (before && doc && valueAt(doc, this.#path) === before.value) return;
+    if (before && doc && storedValueAt(doc, this.#path) === before.value) return;
     if (before) this.#remove(before);
     this.#entries.delete(item);
     const entry = doc && this.#entryOf(item, doc);
@@ -45,13 +45,13 @@ export class ValueIndex {
   }
 
   /** The items whose value is within the bound, each once. */
-  *find({ values, low, high }: Bound): Generator<Item, void> {
+  *find({ values, low, high }: QueryBound): Generator<StoredItem, void> {
     if (!values) yield* this.#between(low, high);
     else for (const value of new Set(values)) yield* this.#between(value, value);
   }
 
   /** How many items `find` gives, without going through them. */
-  count({ values, low, high }: Bound): number {
+  count({ values, low, high }: QueryBound): number {
     if (!values) return this.#countBetween(low, high);
     let sum = 0;
     for (const value of new Set(values)) sum += this.#countBetween(value, value);
@@ -59,7 +59,7 @@ export class ValueIndex {
   }
 
   /** Whether `find` gives this item. */
-  has(item: Item, { values, low, high }: Bound): boolean {
+  has(item: StoredItem, { values, low, high }: QueryBound): boolean {
     const entry = this.#entries.get(item);
     if (!entry) return false;
     const isBetween = (least: unknown, most: unknown): boolean =>
@@ -81,7 +81,7 @@ export class ValueIndex {
     return low === undefined ? [0, 0] : this.#seek((value) => compareAny(value, low) >= 0);
   }
 
-  *#between(low: unknown, high: unknown): Generator<Item, void> {
+  *#between(low: unknown, high: unknown): Generator<StoredItem, void> {
     const [begin, offset] = this.#from(low);
     for (let chunk = begin; chunk < this.#chunks.length; chunk++) {
       const entries = this.#chunks[chunk]!;
@@ -93,8 +93,8 @@ export class ValueIndex {
     }
   }
 
-  #entryOf(item: Item, doc: Doc): Entry | undefined {
-    const value = valueAt(doc, this.#path);
+  #entryOf(item: StoredItem, doc: WireDoc): Entry | undefined {
+    const value = storedValueAt(doc, this.#path);
     if (value === undefined) return undefined;
     const entry = { value, item };
     this.#entries.set(item, entry);
@@ -121,7 +121,7 @@ export class ValueIndex {
   }
 
   /** The place of the first entry for which `enough` holds: its chunk, and its place there. */
-  #seek(enough: (value: unknown, item: Item) => boolean): [chunk: number, at: number] {
+  #seek(enough: (value: unknown, item: StoredItem) => boolean): [chunk: number, at: number] {
     const far = ({ value, item }: Entry): boolean => enough(value, item);
     const chunk = first(this.#chunks.length, (at) => far(this.#chunks[at]!.at(-1)!));
     const entries = this.#chunks[chunk] ?? [];

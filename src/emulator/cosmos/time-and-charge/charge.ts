@@ -25,7 +25,7 @@ export const deleteCharge = createCharge;
 export const patchCharge = replaceCharge;
 
 /** A refused operation costs the lookup of the item. */
-export const REFUSED = 1;
+export const REFUSED_CHARGE = 1;
 
 /** `loaded` documents of `bytes` in total; each physical partition after the first adds a charge. */
 export const queryCharge = (loaded: number, bytes: number, partitions: number): number =>

@@ -1,5 +1,5 @@
 /** The server's time: the machine's time, which a command can move forward or stop. */
-export class Clock {
+export class EmulatorClock {
   #ahead = 0;
   #frozen: number | undefined;
 

@@ -1,7 +1,7 @@
-import { refusalOf, strike } from './rules.ts';
-import type { Rule } from './rules.ts';
+import { faultRefusalOf, strike } from './rules.ts';
+import type { FaultRule } from './rules.ts';
 import { WireError } from '../wire/wire.ts';
-import type { Call, Reply } from '../wire/wire.ts';
+import type { WireCall, Reply } from '../wire/wire.ts';
 
 /** The faults that a server simulates. Probabilities are 0 to 1 for each request on items. */
 export interface Faults {
@@ -14,7 +14,7 @@ export interface Faults {
   /** 429 with a retry-after, without effect. */
   readonly throttle?: number;
   /** Failures by rule; the server checks them before the probabilities above. */
-  readonly rules?: readonly Rule[];
+  readonly rules?: readonly FaultRule[];
   /** The least time of each request on items. Half of it passes before the effect. */
   readonly latencyMs?: number;
   /** The most time that is added to `latencyMs`, at random. */
@@ -48,13 +48,13 @@ export interface Faults {
 export type Fate = 'normal' | 'reset-before' | 'reset-after' | { readonly answer: Reply };
 
 /** Without a rule only requests on items fail: a client that can't even reach the account tests nothing. */
-export function fateOf(faults: Faults, random: () => number, call: Call, kind: string): Fate {
+export function fateOf(faults: Faults, random: () => number, call: WireCall, kind: string): Fate {
   const { throttle = 0, failBefore = 0, failAfterEffect = 0, rules = [] } = faults;
   const rule = rules.length > 0 ? strike(rules, call, kind, random) : undefined;
   if (rule) {
     if (rule.status === 'reset') return rule.effect === 'after' ? 'reset-after' : 'reset-before';
-    if (rule.effect === 'after') return { answer: refusalOf(rule).reply() };
-    throw refusalOf(rule);
+    if (rule.effect === 'after') return { answer: faultRefusalOf(rule).reply() };
+    throw faultRefusalOf(rule);
   }
   if (call.segments[4] !== 'docs' || throttle + failBefore + failAfterEffect === 0) return 'normal';
   if (random() < throttle) throw tooManyRequests(1 + Math.floor(random() * 20));
@@ -89,6 +89,6 @@ export function tooManyRequests(retryAfterMs: number, substatus = 3200): WireErr
 const lostAnswer = (status: number): Reply =>
   new WireError(status, 'The answer was lost: the request may have been carried out.').reply();
 
-function isWrite(call: Call): boolean {
+function isWrite(call: WireCall): boolean {
   return call.method !== 'GET' && call.headers['x-ms-documentdb-isquery'] === undefined;
 }

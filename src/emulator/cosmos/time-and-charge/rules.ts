@@ -1,8 +1,8 @@
-import type { Call } from '../wire/wire.ts';
+import type { WireCall } from '../wire/wire.ts';
 import { WireError } from '../wire/wire.ts';
 
 /** A failure by rule. The server counts the matching requests from 1 when the rules are set. */
-export interface Rule {
+export interface FaultRule {
   /** Kinds of request as in `stats()`, such as `read`, `batch` or `change-feed`; absent: all requests on items. */
   readonly operation?: string | readonly string[];
   /** The container's id, or `database/container`; absent: all containers. */
@@ -21,21 +21,26 @@ export interface Rule {
   readonly effect?: 'before' | 'after';
 }
 
-const count = new WeakMap<Rule, { matched: number; struck: number }>();
+const count = new WeakMap<FaultRule, { matched: number; struck: number }>();
 
 /** Forgets how often the rules have matched, so that the same objects can be set again. */
-export function restart(rules: readonly Rule[]): void {
+export function restart(rules: readonly FaultRule[]): void {
   for (const rule of rules) count.set(rule, { matched: 0, struck: 0 });
 }
 
 /** The first rule that makes this request fail. Every matching rule counts the request. */
-export function strike(rules: readonly Rule[], call: Call, kind: string, random: () => number): Rule | undefined {
-  let first: Rule | undefined;
+export function strike(
+  rules: readonly FaultRule[],
+  call: WireCall,
+  kind: string,
+  random: () => number,
+): FaultRule | undefined {
+  let first: FaultRule | undefined;
   for (const rule of rules) if (concerns(rule, call, kind) && strikes(rule, first, random)) first = rule;
   return first;
 }
 
-function strikes(rule: Rule, earlier: Rule | undefined, random: () => number): boolean {
+function strikes(rule: FaultRule, earlier: FaultRule | undefined, random: () => number): boolean {
   const seen = count.get(rule) ?? { matched: 0, struck: 0 };
   count.set(rule, seen);
   seen.matched++;
@@ -46,7 +51,7 @@ function strikes(rule: Rule, earlier: Rule | undefined, random: () => number): b
   return true;
 }
 
-function concerns({ operation, container }: Rule, { segments }: Call, kind: string): boolean {
+function concerns({ operation, container }: FaultRule, { segments }: WireCall, kind: string): boolean {
   if (container !== undefined && !named(container, segments)) return false;
   if (operation === undefined) return segments[4] === 'docs';
   return typeof operation === 'string' ? operation === kind : operation.includes(kind);
@@ -56,7 +61,7 @@ function concerns({ operation, container }: Rule, { segments }: Call, kind: stri
 const named = (container: string, [, database, , id]: readonly string[]): boolean =>
   container.includes('/') ? container === `${database}/${id}` : container === id;
 
-export function refusalOf({ status, substatus = 0, retryAfterMs }: Rule): WireError {
+export function faultRefusalOf({ status, substatus = 0, retryAfterMs }: FaultRule): WireError {
   const error = new WireError(Number(status), `Failed by rule with ${status}.`, substatus);
   if (retryAfterMs !== undefined) error.headers['x-ms-retry-after-ms'] = String(retryAfterMs);
   return error;

@@ -1,5 +1,5 @@
 import { header } from './wire.ts';
-import type { Call } from './wire.ts';
+import type { WireCall } from './wire.ts';
 
 const ON_ITEMS = [
   'read',
@@ -25,7 +25,7 @@ export const isKind = (name: string): boolean =>
  * bulk), `query`, `query-plan`, `read-feed`, `change-feed`, `account`; for all others the resource and the method, such
  * as `pkranges.get`.
  */
-export function kindOf({ method, segments, headers }: Call): string {
+export function requestKindOf({ method, segments, headers }: WireCall): string {
   if (segments.length === 0) return 'account';
   if (segments[4] !== 'docs') {
     const what = segments.length % 2 === 1 ? segments.at(-1)! : segments.at(-2)!;

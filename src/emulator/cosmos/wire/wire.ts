@@ -3,10 +3,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { MillraceError } from '../../../base/errors.ts';
 import { EMULATOR_ERRORS } from '../../errors.ts';
 
-export type Doc = Record<string, unknown>;
+export type WireDoc = Record<string, unknown>;
 
 /** One request before routing: decoded path segments and the original body. */
-export interface Call {
+export interface WireCall {
   readonly method: string;
   readonly segments: readonly string[];
   readonly headers: IncomingHttpHeaders;
@@ -49,9 +49,9 @@ export class WireError extends MillraceError<'emulator-answer'> {
   readonly substatus: number;
   readonly headers: Record<string, string> = {};
   /** Further fields of the body. On query errors they make the client use its own query plan, so most errors have none. */
-  readonly extra: Doc | undefined;
+  readonly extra: WireDoc | undefined;
 
-  constructor(status: number, message: string, substatus = 0, extra?: Doc) {
+  constructor(status: number, message: string, substatus = 0, extra?: WireDoc) {
     super('emulator-answer', message, EMULATOR_ERRORS['emulator-answer']);
     this.status = status;
     this.substatus = substatus;
@@ -79,9 +79,10 @@ export const conflict = (): WireError =>
   );
 export const preconditionFailed = (): WireError =>
   new WireError(412, 'Operation cannot be performed because one of the specified precondition is not met.');
-export const notAllowed = ({ method }: Call): WireError =>
+export const notAllowed = ({ method }: WireCall): WireError =>
   new WireError(405, `The method ${method} is not allowed here.`);
-export const tooLarge = (): WireError => new WireError(413, 'Message: {"Errors":["Request size is too large"]}\r\n');
+export const wireTooLarge = (): WireError =>
+  new WireError(413, 'Message: {"Errors":["Request size is too large"]}\r\n');
 
 export function header(headers: IncomingHttpHeaders, name: string): string | undefined {
   const value = headers[name];
@@ -92,12 +93,12 @@ export const flag = (headers: IncomingHttpHeaders, name: string): boolean =>
   header(headers, name)?.toLowerCase() === 'true';
 
 /** Parses the body as one JSON object; throws WireError 400 for anything else. */
-export function parseObject(body: Buffer): Doc {
-  const value = parseJson(textOf(body));
+export function parseObject(body: Buffer): WireDoc {
+  const value = parseJson(bodyText(body));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw badRequest('The request body must be a JSON object. One of the input values is invalid.');
   }
-  return value as Doc;
+  return value as WireDoc;
 }
 
 /** The service's 128 levels of a document, and the levels of a batch or a query around it. */
@@ -125,7 +126,7 @@ function check(value: unknown, levels: number): void {
 }
 
 /** A body as text. Refuses bytes that aren't UTF-8, which decoding would change silently. */
-export function textOf(body: Buffer): string {
+export function bodyText(body: Buffer): string {
   if (!isUtf8(body)) throw badRequest('The input content is invalid because it is not UTF-8.');
   return body.toString('utf8');
 }

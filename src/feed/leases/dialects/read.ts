@@ -6,7 +6,7 @@ import { parseJavaState } from './java-token.ts';
 import { parseTimestamp } from './timestamp.ts';
 
 /** The kind of a document in a lease container: a lease, a marker (`.info`), a lock, or unknown with the reason. */
-export type Reading =
+export type LeaseReading =
   | ({ readonly kind: 'lease' } & LeaseContent)
   | { readonly kind: 'marker' | 'lock' }
   | { readonly kind: 'unknown'; readonly why: string };
@@ -15,7 +15,7 @@ const FULL_FIDELITY = /^full-?fidelity feed$/i;
 const INCREMENTAL = /^incremental feed$/i;
 
 /** Reads a document of any dialect. No host may write a document of unknown kind. */
-export function readDocument(raw: unknown): Reading {
+export function readDocument(raw: unknown): LeaseReading {
   if (!isObject(raw) || typeof raw['id'] !== 'string') return unknown('it has no id');
   const { id } = raw;
   if (!id.includes('..') && id.endsWith('.info')) return { kind: 'marker' };
@@ -47,7 +47,7 @@ export function readDocument(raw: unknown): Reading {
   };
 }
 
-const unknown = (why: string): Reading => ({ kind: 'unknown', why });
+const unknown = (why: string): LeaseReading => ({ kind: 'unknown', why });
 
 interface FoundDialect {
   readonly dialect: DialectName;

@@ -1,12 +1,12 @@
 // The kind of a container's JSON fence, by its content: examples, an indexing policy, composites, or a key definition.
 import { isObject } from '../../../base/json.ts';
-import type { Fence } from '../labelled-facts.ts';
+import type { StatedFence } from '../labelled-facts.ts';
 import { Findings } from '../findings.ts';
 import { ELLIPSIS, type Element, readJson } from './json.ts';
 import { isTemplate } from '../resources.ts';
 import { composites } from './values.ts';
 
-export type Content =
+export type TextContent =
   | {
       readonly kind: 'examples';
       readonly elements: readonly Element[];
@@ -44,7 +44,7 @@ const definesKey = ({ partitionKey }: Record<string, unknown>): boolean =>
   typeof partitionKey === 'string' ? partitionKey.startsWith('/') : partitionKey !== undefined && partitionKey !== null;
 
 /** Undefined for a fence that isn't JSON at all (SQL, C#, a diagram); broken JSON is a finding. */
-export function contentOf(fence: Fence, findings: Findings): Content | undefined {
+export function contentOf(fence: StatedFence, findings: Findings): TextContent | undefined {
   if (isTemplate(fence.text)) return undefined;
   // "Document of orders:" above the JSON.
   const titled = /^\s*[^{}[\]"\n]{3,80}:\s*\n(?=\s*[[{])/.exec(fence.text)?.[0];

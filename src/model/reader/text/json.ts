@@ -1,6 +1,6 @@
 // Reads JSON as it is written in Markdown: with comments, trailing commas, `...`, or a list without its brackets.
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
-import type { Fence } from '../labelled-facts.ts';
+import type { StatedFence } from '../labelled-facts.ts';
 
 export interface Element {
   readonly value: unknown;
@@ -24,7 +24,7 @@ export interface BrokenJson {
 /** Said of JSON that leaves out some of its fields. */
 export const ELLIPSIS = 'an ellipsis';
 
-export function readJson(fence: Fence): TolerantJson | BrokenJson {
+export function readJson(fence: StatedFence): TolerantJson | BrokenJson {
   const forgiven: string[] = [];
   // Replaced by blanks of the same length, so that offsets and lines stay the same.
   const text = fence.text.replaceAll(/(?<=^|[[{,\s])(?:\.{3}|…)[ \t]*,?(?=\s|[\]}]|$)/g, (dots) => {
@@ -73,7 +73,7 @@ function parsedStrictly(source: string): { readonly value: unknown } | undefined
 }
 
 /** Strict JSON, which most is. The tolerant parser takes ten times as long. */
-function strictly({ text, line }: Fence): TolerantJson | undefined {
+function strictly({ text, line }: StatedFence): TolerantJson | undefined {
   const parsed = parsedStrictly(text);
   if (!parsed) return undefined;
   const { value } = parsed;

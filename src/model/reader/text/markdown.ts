@@ -6,7 +6,7 @@ import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
 import { modelError } from '../../errors.ts';
 import { beginsBlock, plainBlock } from './plain-blocks.ts';
-import { type Line, isBlank, linesOf } from './plain-lines.ts';
+import { type Line, isBlank, plainLinesOf } from './plain-lines.ts';
 
 /**
  * The marks of emphasis, links and code. The parser compares each mark with those before it in its paragraph, so many
@@ -21,7 +21,7 @@ const NODES = gfmFromMarkdown().filter(({ transforms }) => transforms === undefi
 
 /** @throws UsageError `document-too-intricate`, with the line */
 export function parseMarkdown(text: string, file: string): Root {
-  const lines = linesOf(text);
+  const lines = plainLinesOf(text);
   const children: RootContent[] = [];
   let at = 0;
   for (let line = lines[at]; line; line = lines[at]) {

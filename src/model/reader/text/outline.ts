@@ -54,7 +54,7 @@ export const sourceOf = (node: Nodes | undefined, source: string): string =>
   source.slice(node?.position?.start.offset ?? 0, node?.position?.end.offset ?? 0);
 
 /** The parts of a paragraph, each with its first line. */
-export function partsOf(node: Paragraph, source: string, separator: RegExp): { text: string; line: number }[] {
+export function sectionPartsOf(node: Paragraph, source: string, separator: RegExp): { text: string; line: number }[] {
   const text = sourceOf(node, source);
   let from = 0;
   return text.split(separator).map((part) => {

@@ -14,7 +14,7 @@ import {
   fenced,
   isBlank,
   isPlain,
-  span,
+  plainSpan,
 } from './plain-lines.ts';
 import { list } from './plain-lists.ts';
 
@@ -38,7 +38,8 @@ export function plainBlock(lines: readonly Line[], at: number): Plain | undefine
     case '<':
       return comment(lines, at);
     default:
-      if (RULE.test(text)) return { node: { type: 'thematicBreak', position: span(lines, at, 0, at) }, next: at + 1 };
+      if (RULE.test(text))
+        return { node: { type: 'thematicBreak', position: plainSpan(lines, at, 0, at) }, next: at + 1 };
       return ITEM.test(text) ? list(lines, at) : paragraph(lines, at);
   }
 }
@@ -60,7 +61,7 @@ function heading(lines: readonly Line[], at: number): Plain | undefined {
   const children: PhrasingContent[] = [];
   let column = from;
   for (const part of words.split(/(`[^`]+`)/)) {
-    const position = span(lines, at, column, at, column + part.length);
+    const position = plainSpan(lines, at, column, at, column + part.length);
     column += part.length;
     if (part.startsWith('`')) {
       const value = part.slice(1, -1);
@@ -69,7 +70,7 @@ function heading(lines: readonly Line[], at: number): Plain | undefined {
     } else if (part !== '') children.push({ type: 'text', value: part, position });
   }
   const depth = /^#+/.exec(text)?.[0].length;
-  const node = { type: 'heading', depth, children, position: span(lines, at, 0, at) };
+  const node = { type: 'heading', depth, children, position: plainSpan(lines, at, 0, at) };
   return { node: node as Heading, next: at + 1 };
 }
 
@@ -77,7 +78,7 @@ function heading(lines: readonly Line[], at: number): Plain | undefined {
 function comment(lines: readonly Line[], at: number): Plain | undefined {
   const { text } = lines[at] ?? NONE;
   if (!/^<!--(?:(?!-->).)*-->$/.test(text) || /^<!--+>/.test(text)) return undefined;
-  return { node: { type: 'html', value: text, position: span(lines, at, 0, at) }, next: at + 1 };
+  return { node: { type: 'html', value: text, position: plainSpan(lines, at, 0, at) }, next: at + 1 };
 }
 
 /** Each row begins and ends with a bar. */
@@ -93,7 +94,7 @@ function table(lines: readonly Line[], at: number): Plain | undefined {
     if (!read) return undefined;
     rows.push(row(lines, next, read));
   }
-  const node: Table = { type: 'table', children: rows, position: span(lines, at, 0, next - 1) };
+  const node: Table = { type: 'table', children: rows, position: plainSpan(lines, at, 0, next - 1) };
   return { node, next };
 }
 
@@ -120,9 +121,9 @@ function cells(lines: readonly Line[], at: number): Cell[] | undefined {
 
 const row = (lines: readonly Line[], at: number, read: readonly Cell[]): Table['children'][number] => ({
   type: 'tableRow',
-  position: span(lines, at, 0, at),
+  position: plainSpan(lines, at, 0, at),
   children: read.map(({ from, to }) => {
-    const position = span(lines, at, from, at, to);
+    const position = plainSpan(lines, at, from, at, to);
     const value = (lines[at] ?? NONE).text.slice(from, to);
     return { type: 'tableCell', position, children: value === '' ? [] : [{ type: 'text', value, position }] };
   }),
@@ -145,5 +146,5 @@ function paragraph(lines: readonly Line[], at: number): Plain | undefined {
     const line = lines[next] ?? NONE;
     if (!isPlain(line) || !continues(line)) return undefined;
   }
-  return { node: { type: 'paragraph', children: [], position: span(lines, at, 0, next - 1) }, next };
+  return { node: { type: 'paragraph', children: [], position: plainSpan(lines, at, 0, next - 1) }, next };
 }

@@ -8,7 +8,7 @@ export interface Line {
   readonly end: string;
 }
 
-export function linesOf(text: string): Line[] {
+export function plainLinesOf(text: string): Line[] {
   const lines: Line[] = [];
   const end = /\r\n|\r|\n/g;
   let offset = 0;
@@ -40,7 +40,7 @@ export const continues = ({ text }: Line): boolean => TEXT.test(text.trimStart()
 type Position = NonNullable<Paragraph['position']>;
 
 /** From a column of a line to the end of another one, or to its column `end`. */
-export function span(lines: readonly Line[], from: number, column: number, to: number, end?: number): Position {
+export function plainSpan(lines: readonly Line[], from: number, column: number, to: number, end?: number): Position {
   const first = lines[from] ?? NONE;
   const last = lines[to] ?? NONE;
   const until = end ?? last.text.length;
@@ -50,19 +50,24 @@ export function span(lines: readonly Line[], from: number, column: number, to: n
   };
 }
 
-export interface Fence {
+export interface PlainFence {
   readonly mark: string;
   readonly info: string;
 }
 
 /** The text of a line that opens a fence. Undefined: it opens none, or its words have escapes. */
-export function fenceAt(text: string): Fence | undefined {
+export function fenceAt(text: string): PlainFence | undefined {
   const { mark = '', info = '' } = /^(?<mark>`{3,}|~{3,})(?<info>[^`\\&]*)$/.exec(text)?.groups ?? {};
   return mark === '' ? undefined : { mark, info: info.trim() };
 }
 
 /** A fence that something closes. `inside`: the column of the item that has it. */
-export function fenced(lines: readonly Line[], at: number, { mark, info }: Fence, inside: number): Plain | undefined {
+export function fenced(
+  lines: readonly Line[],
+  at: number,
+  { mark, info }: PlainFence,
+  inside: number,
+): Plain | undefined {
   const column = columnOf(lines[at]);
   const closing = new RegExp(`^ {0,3}\\${mark.charAt(0)}{${mark.length},} *$`);
   let content = '';
@@ -78,7 +83,7 @@ export function fenced(lines: readonly Line[], at: number, { mark, info }: Fence
         lang: lang === '' || lang === undefined ? null : lang,
         meta: meta.length === 0 ? null : info.slice(info.indexOf(' ')).trim(),
         value: content.replace(/(?:\r\n|\r|\n)$/, ''),
-        position: span(lines, at, column, next),
+        position: plainSpan(lines, at, column, next),
       };
       return { node, next: next + 1 };
     }

@@ -12,7 +12,7 @@ import {
   fenced,
   isBlank,
   isPlain,
-  span,
+  plainSpan,
 } from './plain-lines.ts';
 
 const EMPTY_ITEM = /^(?:[-*+]|\d{1,9}[.)])(?: |$)/;
@@ -71,7 +71,7 @@ export function list(lines: readonly Line[], at: number): Plain | undefined {
           type: 'list',
           ordered: /\d/.test(mark),
           children: [read.item],
-          position: span(lines, next, column, next),
+          position: plainSpan(lines, next, column, next),
         };
         root ??= begun;
         parent?.item.children.push(begun);
@@ -94,7 +94,7 @@ export function list(lines: readonly Line[], at: number): Plain | undefined {
     } else if (column === 0 && !EMPTY_ITEM.test(own)) break;
     else if (parent && within <= 3 && isPlain(line) && continues(line)) {
       levels.length = depth;
-      open = { type: 'paragraph', children: [], position: span(lines, next, column, next) };
+      open = { type: 'paragraph', children: [], position: plainSpan(lines, next, column, next) };
       parent.item.children.push(open);
       grow(next);
     } else return undefined;
@@ -103,7 +103,7 @@ export function list(lines: readonly Line[], at: number): Plain | undefined {
 }
 
 function stretch(node: List | ListItem | Paragraph, lines: readonly Line[], to: number): void {
-  if (node.position) node.position.end = span(lines, to, 0, to).end;
+  if (node.position) node.position.end = plainSpan(lines, to, 0, to).end;
 }
 
 /** An item that begins with a text, and perhaps with a box. */
@@ -119,9 +119,9 @@ function itemAt(
   if (box ? !BOXED.test(own) : !TEXT.test(text)) return undefined;
   // The parser leaves the box in a text that begins with a mark.
   const from = box && !own.startsWith('*') ? content + box[0].length : content;
-  const open: Paragraph = { type: 'paragraph', children: [], position: span(lines, at, from, at) };
+  const open: Paragraph = { type: 'paragraph', children: [], position: plainSpan(lines, at, from, at) };
   const checked = box ? box.groups?.['tick'] !== ' ' : null;
-  return { item: { type: 'listItem', checked, children: [open], position: span(lines, at, column, at) }, open };
+  return { item: { type: 'listItem', checked, children: [open], position: plainSpan(lines, at, column, at) }, open };
 }
 
 /** A text behind a box: a word, or bold words. */

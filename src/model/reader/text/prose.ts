@@ -2,7 +2,7 @@
 import type { List, ListItem, Paragraph, RootContent } from 'mdast';
 import type { Check, Meaning, Prose, SectionHeading } from '../../documents.ts';
 import { sectionNameOf } from './sections.ts';
-import { type Section, lineOf, partsOf, sourceOf } from './outline.ts';
+import { type Section, lineOf, sectionPartsOf, sourceOf } from './outline.ts';
 import { patternIds } from '../pattern-ids.ts';
 import { plainText, cut } from './tables.ts';
 
@@ -119,6 +119,6 @@ class ProseReader implements Pieces {
 
   /** Each bold-labelled line of a paragraph is a separate piece. */
   #lines(node: Paragraph): { text: string; line: number }[] {
-    return partsOf(node, this.#source, /\r\n?|\n(?=\s*\*\*)/);
+    return sectionPartsOf(node, this.#source, /\r\n?|\n(?=\s*\*\*)/);
   }
 }

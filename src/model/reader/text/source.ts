@@ -5,14 +5,14 @@ import { inTime } from '../../../base/in-time.ts';
 import { modelError } from '../../errors.ts';
 
 /** Bytes. Real pairs have 20 to 300 KB; a Markdown parser needs seconds for one megabyte of lists. */
-export const LARGEST = 1_000_000;
+export const LARGEST_DOCUMENT = 1_000_000;
 
 /** @throws UsageError `model-unreadable`, `document-too-large`, `document-encoding`, `document-empty` */
-export async function readDocument(path: string): Promise<string> {
+export async function readMarkdown(path: string): Promise<string> {
   let bytes: Buffer;
   try {
     const { size } = await stat(path);
-    if (size > LARGEST) throw tooLarge(path, size);
+    if (size > LARGEST_DOCUMENT) throw tooLarge(path, size);
     bytes = await readFile(path);
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;
@@ -47,12 +47,12 @@ export const plainLines = (document: string): string => document.replace(/^\uFEF
 const tooLarge = (path: string, size: number): UsageError =>
   modelError(
     'document-too-large',
-    `${path} has ${(size / 1e6).toFixed(1)} MB; a modelling document has ${LARGEST / 1e6} MB at most`,
+    `${path} has ${(size / 1e6).toFixed(1)} MB; a modelling document has ${LARGEST_DOCUMENT / 1e6} MB at most`,
   );
 
 /** Text of a document's bytes, without its byte order mark. Throws the errors of `readDocument`. */
 export function decode(bytes: Uint8Array, path: string): string {
-  if (bytes.length > LARGEST) throw tooLarge(path, bytes.length);
+  if (bytes.length > LARGEST_DOCUMENT) throw tooLarge(path, bytes.length);
   const wide = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
   if (wide) throw encoding(path, 'it is UTF-16');
   const nul = bytes.indexOf(0);

@@ -1,19 +1,19 @@
 // Reads tables by their headers, never by position; unknown columns are kept.
 import type { RootContent, TableCell, TableRow } from 'mdast';
-import type { Place } from '../../model.ts';
+import type { SourceLine } from '../../model.ts';
 import { normalised } from './labels.ts';
 import { lineOf } from './outline.ts';
 
-export interface Row {
+export interface MarkdownRow {
   /** Cells by header as printed. */
   readonly cells: Readonly<Record<string, string>>;
   readonly struck: boolean;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 export interface Table {
   readonly headers: readonly string[];
-  readonly rows: readonly Row[];
+  readonly rows: readonly MarkdownRow[];
   readonly line: number;
 }
 
@@ -43,7 +43,7 @@ export function tablesOf(blocks: readonly RootContent[], source: string, file: s
   return tables;
 }
 
-function readRow(row: TableRow, headers: readonly string[], source: string, file: string): Row {
+function readRow(row: TableRow, headers: readonly string[], source: string, file: string): MarkdownRow {
   const cells: Record<string, string> = {};
   const texts = row.children.map((cell) => plainText(cut(cell, source)));
   for (const [index, header] of headers.entries()) cells[header] = texts[index] ?? '';
@@ -60,7 +60,7 @@ export function cut(cell: TableCell, source: string): string {
 }
 
 /** The cell whose header equals one of the names, or contains one; `names` are in the order of preference. */
-export function column({ cells }: Row, names: readonly string[]): string | undefined {
+export function column({ cells }: MarkdownRow, names: readonly string[]): string | undefined {
   const entries = Object.entries(cells).map(([header, text]) => [normalised(header), text] as const);
   for (const matches of [(header: string, name: string) => header === name, contains]) {
     for (const name of names) {

@@ -1,7 +1,7 @@
 // Policies that leave out a path which the container's documents don't have (for C21).
 import type { ContainerDetail } from '../../documents.ts';
 import { fieldOf } from '../../indexed.ts';
-import type { Place } from '../../model.ts';
+import type { SourceLine } from '../../model.ts';
 import { creationsIn } from '../creations.ts';
 import { type Facts, examplesIn, valueAt } from '../facts.ts';
 import { fieldsOf } from '../fields.ts';
@@ -10,7 +10,7 @@ import { type Found, together } from '../rule.ts';
 interface Excluded {
   readonly detail: ContainerDetail;
   readonly field: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 const PATH = /["'`](?<path>\/[\w/[\]"]+\/[?*])["'`]/g;

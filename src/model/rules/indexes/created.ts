@@ -1,6 +1,6 @@
 // E15: programs that create the containers otherwise than the document designs them.
 import type { ContainerDetail, Design } from '../../documents.ts';
-import type { Place } from '../../model.ts';
+import type { SourceLine } from '../../model.ts';
 import { type Creation, creationsIn } from '../creations.ts';
 import type { Facts } from '../facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, together } from '../rule.ts';
@@ -38,7 +38,10 @@ function leftOut(facts: Facts, design: Design, creations: readonly Creation[]): 
 const TTL = /ttl|time_?to_?live/i;
 
 /** Where a program creates a container without the TTL that the document states for it. A comment may name it. */
-const withoutTtl = (design: Design, creations: readonly Creation[]): { readonly name: string; readonly at: Place }[] =>
+const withoutTtl = (
+  design: Design,
+  creations: readonly Creation[],
+): { readonly name: string; readonly at: SourceLine }[] =>
   [...Map.groupBy(creations, ({ detail }) => detail)].flatMap(([{ container }, all]) => {
     const isSet = all.some(({ lines, at }) =>
       [textAround(design, at.line, 1, 0), ...lines].some((one) => TTL.test(one)),
@@ -47,7 +50,7 @@ const withoutTtl = (design: Design, creations: readonly Creation[]): { readonly 
   });
 
 /** Where a program creates a container without the policy that the document states for it, and no line names one. */
-const withoutPolicy = (creations: readonly Creation[]): { readonly name: string; readonly at: Place }[] =>
+const withoutPolicy = (creations: readonly Creation[]): { readonly name: string; readonly at: SourceLine }[] =>
   [...Map.groupBy(creations, ({ detail }) => detail)].flatMap(([{ container, index }, all]) => {
     const begins = all[0]?.at.line ?? 0;
     const end = begins + (all[0]?.lines.length ?? 0);
@@ -59,7 +62,7 @@ const withoutPolicy = (creations: readonly Creation[]): { readonly name: string;
   });
 
 /** Where a program creates a container without the unique keys that the document states for it. They can't be added later. */
-const withoutUnique = (creations: readonly Creation[]): { readonly name: string; readonly at: Place }[] =>
+const withoutUnique = (creations: readonly Creation[]): { readonly name: string; readonly at: SourceLine }[] =>
   [...Map.groupBy(creations, ({ detail }) => detail)].flatMap(([{ container }, all]) =>
     (container.uniqueKeys ?? []).length > 0 && !all.some(({ lines }) => lines.some((line) => /unique/i.test(line)))
       ? [{ name: container.name, at: all[0]?.at ?? container.at }]

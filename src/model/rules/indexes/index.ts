@@ -1,7 +1,7 @@
 // E1 to E6: indexing policies.
 import type { ContainerDetail, Text } from '../../documents.ts';
 import { fixOfPath } from '../../fix.ts';
-import type { Place } from '../../model.ts';
+import type { SourceLine } from '../../model.ts';
 import { fieldOf, isIndexed } from '../../indexed.ts';
 import { declaredOf } from '../declared.ts';
 import { type Facts, examplesIn, valueAt } from '../facts.ts';
@@ -27,7 +27,7 @@ const queriesOf = ({ questions }: Facts, detail: ContainerDetail) =>
 const indexed = ({ container }: ContainerDetail, path: string): boolean => isIndexed(container.indexingPolicy, path);
 
 /** The line at or below a place that has the text; a policy's place is its first line. */
-function lineWith({ design }: Facts, at: Place, text: string): Place {
+function lineWith({ design }: Facts, at: SourceLine, text: string): SourceLine {
   const offset = (design?.lines ?? []).slice((at.line ?? 1) - 1).findIndex((line) => line.includes(text));
   return { ...at, line: (at.line ?? 1) + Math.max(0, offset) };
 }
@@ -36,7 +36,7 @@ function lineWith({ design }: Facts, at: Place, text: string): Place {
 const POLICY_LINES = 30;
 
 /** The lines `"includedPaths": [` of programs whose block has no root path. */
-function loosePolicies({ design }: Facts): { readonly at: Place }[] {
+function loosePolicies({ design }: Facts): { readonly at: SourceLine }[] {
   const { lines = [], file = '' } = design ?? {};
   return lines.flatMap((text, index) => {
     const isLong = /["']?included_?paths["']?\s*[:=]\s*[[{]?\s*$/i.test(text);
@@ -61,7 +61,7 @@ function loosePolicies({ design }: Facts): { readonly at: Place }[] {
 /** What a query names, and no example has. */
 interface Absent {
   readonly who: string;
-  readonly at: Place;
+  readonly at: SourceLine;
   readonly fields: readonly string[];
   readonly type: string | undefined;
 }
@@ -188,7 +188,7 @@ export const INDEXES: readonly Rule[] = [
     hint: 'Exclude `/*` for a selective index. Include it for a full index.',
     needs: [DESIGN],
     *check(facts) {
-      const rootless: { readonly name: string; readonly at: Place; readonly paths: readonly Place[] }[] = [];
+      const rootless: { readonly name: string; readonly at: SourceLine; readonly paths: readonly SourceLine[] }[] = [];
       for (const detail of facts.containers) {
         const [first] = stated(detail);
         if (!first) continue;

@@ -1,5 +1,5 @@
 // E7: time to live.
-import type { Place } from '../../model.ts';
+import type { SourceLine } from '../../model.ts';
 import { declaredOf, isIn, linesOf } from '../declared.ts';
 import { type Facts, fieldsIn } from '../facts.ts';
 import { fieldsOf } from '../fields.ts';
@@ -71,8 +71,8 @@ export const LIVES: readonly Rule[] = [
         'warning',
         'Set `DefaultTimeToLive` to −1, and write the `ttl` of each document in seconds.',
       );
-      const unset: { readonly name: string; readonly at: Place }[] = [];
-      const bare: { name: string; type: string; at: Place; fields: readonly Place[] }[] = [];
+      const unset: { readonly name: string; readonly at: SourceLine }[] = [];
+      const bare: { name: string; type: string; at: SourceLine; fields: readonly SourceLine[] }[] = [];
       for (const detail of facts.containers) {
         const { container } = detail;
         const described = facts.labelled(detail, /^(default ?)?ttl|time to live|生存时间/i);

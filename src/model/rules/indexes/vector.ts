@@ -1,6 +1,6 @@
 // E9: what a vector index needs beside it.
 import type { Design } from '../../documents.ts';
-import type { Place } from '../../model.ts';
+import type { SourceLine } from '../../model.ts';
 import { examplesIn } from '../facts.ts';
 import { type Rule, DESIGN, SOURCES, n, together } from '../rule.ts';
 
@@ -19,9 +19,9 @@ const isVector = (value: unknown): boolean =>
 const VECTOR = /^(?:vector|embedding)s?$|(?:Vector|Embedding|_vector|_embedding)$/;
 
 interface Index {
-  readonly at: Place;
+  readonly at: SourceLine;
   /** Lines of its list that name the type flat. */
-  readonly flat: readonly Place[];
+  readonly flat: readonly SourceLine[];
 }
 
 const indexesIn = ({ lines, file }: Design): Index[] =>

@@ -1,13 +1,13 @@
 // Ids that are made of other values (for C17): examples that don't follow.
 import type { ContainerDetail } from '../../documents.ts';
-import type { Place } from '../../model.ts';
+import type { SourceLine } from '../../model.ts';
 import { type Facts, examplesIn } from '../facts.ts';
 
 export interface Composed {
   readonly detail: ContainerDetail;
   /** `user123 for userId user-abc-123`. */
   readonly what: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 const plain = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');

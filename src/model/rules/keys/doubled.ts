@@ -1,6 +1,6 @@
 // C27: a key that is kept twice.
 import type { ContainerDetail } from '../../documents.ts';
-import type { Place } from '../../model.ts';
+import type { SourceLine } from '../../model.ts';
 import { type Facts, examplesIn, valueAt } from '../facts.ts';
 import { type Field, fieldsOf } from '../fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, more, together } from '../rule.ts';
@@ -31,7 +31,7 @@ const WRITTEN = /^\s*["']?(?:partition_?key|pk)["']?\s*:\s*(?<value>[A-Za-z_][\w
 const WITHIN = 4;
 
 /** `partitionKey: date` beside `date: date`, in a program that writes documents whose key is another path. */
-function writtenTwice({ design, containers }: Facts): { readonly at: Place; readonly key: string }[] {
+function writtenTwice({ design, containers }: Facts): { readonly at: SourceLine; readonly key: string }[] {
   if (!design || containers.some(({ container }) => container.partitionKey.some((path) => COPY.test(path.slice(1)))))
     return [];
   return linesSaying(design, WRITTEN).flatMap(([line, text]) => {

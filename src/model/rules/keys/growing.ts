@@ -1,5 +1,5 @@
 // C7: keys that grow with time.
-import type { Place } from '../../model.ts';
+import type { SourceLine } from '../../model.ts';
 import { aboutKeys, sharding } from './keys.ts';
 import { examplesIn, valueAt } from '../facts.ts';
 import { type Rule, DESIGN, together } from '../rule.ts';
@@ -14,7 +14,7 @@ export const GROWING_KEYS: readonly Rule[] = [
     hint: 'Use another field as the first level, or add a shard suffix.',
     needs: [DESIGN],
     *check(facts) {
-      const found: { name: string; key: string; at: Place }[] = [];
+      const found: { name: string; key: string; at: SourceLine }[] = [];
       for (const detail of facts.containers) {
         const [first = ''] = detail.container.partitionKey;
         if (first === '') continue;

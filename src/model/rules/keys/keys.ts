@@ -1,7 +1,7 @@
 // C1 to C6: partition keys and their load.
 import type { ContainerDetail, Text } from '../../documents.ts';
 import { bytesOf, quantities } from '../../reader/text/quantity.ts';
-import { contradicts, isComposed, lineOf } from '../key-values.ts';
+import { contradicts, isComposed, keyValueLineOf } from '../key-values.ts';
 import { fieldsOfKeys } from '../contested.ts';
 import { declaredFor, isLost } from '../declared-for.ts';
 import { declaredIn } from '../declared.ts';
@@ -186,7 +186,7 @@ export const KEYS: readonly Rule[] = [
         const [first = ''] = container.partitionKey;
         if (container.partitionKey.length === 0) continue;
         const small = isSmall(detail);
-        const said = facts.keyText(detail) ?? lineOf(facts, at);
+        const said = facts.keyText(detail) ?? keyValueLineOf(facts, at);
         const fixed = said && (ONE_VALUE.test(said.text) || CONSTANT.test(said.text)) ? said : undefined;
         if (fixed)
           yield {

@@ -1,6 +1,6 @@
 // C21: the names by which queries, patterns and policies speak of fields.
 import type { ContainerDetail } from '../../documents.ts';
-import type { Place } from '../../model.ts';
+import type { SourceLine } from '../../model.ts';
 import { lackingAttributes } from './examples.ts';
 import { declaredOf, isIn, linesOf } from '../declared.ts';
 import { excludedElsewhere } from '../indexes/absent.ts';
@@ -22,7 +22,11 @@ const fieldsOf = (facts: Facts, detail: ContainerDetail): Set<string> =>
 const DESCRIBED = 3;
 
 /** Fields that queries name and no document has, if every document is described and no text mentions the field. */
-function unknownIn(facts: Facts, detail: ContainerDetail, fields: ReadonlySet<string>): { name: string; at: Place }[] {
+function unknownIn(
+  facts: Facts,
+  detail: ContainerDetail,
+  fields: ReadonlySet<string>,
+): { name: string; at: SourceLine }[] {
   const { design } = facts;
   if (!design || detail.container.partialExamples || fields.size <= DESCRIBED) return [];
   const mentions = (name: string): boolean => {
@@ -46,7 +50,7 @@ function unknownIn(facts: Facts, detail: ContainerDetail, fields: ReadonlySet<st
 interface Misnamed {
   readonly written: string;
   readonly has: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 function* misnamed(facts: Facts, detail: ContainerDetail, fields: ReadonlySet<string>): Iterable<Misnamed> {

@@ -1,8 +1,8 @@
 // C13 and C14: what requests must name so that they read one partition, or one document.
-import type { Place } from '../../model.ts';
+import type { SourceLine } from '../../model.ts';
 import { type Facts, type Question, examplesIn, namesKey, otherCase, valueAt } from '../facts.ts';
 import { type Found, type Rule, DESIGN, SOURCES, more, part, together } from '../rule.ts';
-import { linesSaying, wordsOf } from '../said.ts';
+import { linesSaying, ruleWordsOf } from '../said.ts';
 
 const QUERIES = SOURCES.microsoft('Query a container in Azure Cosmos DB');
 
@@ -31,7 +31,7 @@ function known(question: Question): boolean | undefined {
 }
 
 interface Called {
-  readonly at: Place;
+  readonly at: SourceLine;
   readonly byId: boolean;
 }
 
@@ -126,7 +126,7 @@ export const REQUESTS: readonly Rule[] = [
       const queries = called.filter(({ byId }) => !byId);
       for (const found of together(
         queries,
-        `A query is called a point read; it costs at least 2 RU, and more without the key: ${facts.design ? wordsOf(facts.design, queries) : ''}`,
+        `A query is called a point read; it costs at least 2 RU, and more without the key: ${facts.design ? ruleWordsOf(facts.design, queries) : ''}`,
       ))
         yield { severity: 'warning', ...found };
       for (const { detail, who, at, text } of named) {

@@ -1,6 +1,6 @@
 // C39: secrets in documents that lists return whole.
 import type { ContainerDetail, Design } from '../../documents.ts';
-import type { Place } from '../../model.ts';
+import type { SourceLine } from '../../model.ts';
 import { declaredFor } from '../declared-for.ts';
 import type { Facts } from '../facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, together } from '../rule.ts';
@@ -14,7 +14,7 @@ const WHOLE = /\bSELECT\s+(?:\*|VALUE\s+\w+\s+FROM)/i;
 
 interface Secret {
   readonly field: string;
-  readonly at: Place;
+  readonly at: SourceLine;
 }
 
 /** Fields whose name and line show a secret. */
@@ -24,7 +24,7 @@ const secretsIn = (design: Design, fields: readonly Secret[]): Secret[] =>
   );
 
 /** A list that returns the documents whole. */
-const listOf = (facts: Facts, detail: ContainerDetail): Place | undefined =>
+const listOf = (facts: Facts, detail: ContainerDetail): SourceLine | undefined =>
   facts
     .asked(detail)
     .find(({ queries }) =>

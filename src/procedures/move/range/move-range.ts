@@ -3,13 +3,13 @@ import { systemClock } from '../../../base/clock.ts';
 import { MillraceError } from '../../../base/errors.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
 import { encodeKey, keyJson } from '../../../shards/keys/key-type.ts';
-import { type Span, overlaps } from '../../../shards/keys/spans.ts';
+import { type KeySpan, spansOverlap } from '../../../shards/keys/spans.ts';
 import { span as textOf } from '../../../shards/map/values.ts';
 import type { InspectedMapping, Mapping, Shard, ShardMap } from '../../../shards/index.ts';
-import { queryOf } from '../../migrate/part.ts';
+import { migrateQueryOf } from '../../migrate/part.ts';
 import { shardVerbsError } from '../../shards/errors.ts';
 import { keyedPart } from '../keyed-part.ts';
-import { endingOf, saying } from '../left.ts';
+import { leftEndingOf, saying } from '../left.ts';
 import { type Moved, cancelMove, moveMapping } from '../move.ts';
 import type { MoveOptions } from '../options.ts';
 import { mappingOfMove, spanOf } from '../spans.ts';
@@ -36,7 +36,7 @@ export interface MovedRange {
  */
 export async function moveRange(
   options: MoveOptions,
-  range: Span,
+  range: KeySpan,
   target: Shard,
   { keys }: Batches,
 ): Promise<MovedRange | undefined> {
@@ -77,9 +77,9 @@ export async function moveRange(
 }
 
 /** The record of the range: the one that is resumed, or a new one. Undefined: all of its keys are there. */
-async function recordOf(options: MoveOptions, range: Span, target: Shard): Promise<RangeDocument | undefined> {
+async function recordOf(options: MoveOptions, range: KeySpan, target: Shard): Promise<RangeDocument | undefined> {
   const { map, maps, signal, clock } = options;
-  const [found] = (await rangesOf(maps, map.name, signal)).filter((one) => isOpen(one) && overlaps(one, range));
+  const [found] = (await rangesOf(maps, map.name, signal)).filter((one) => isOpen(one) && spansOverlap(one, range));
   if (found) {
     if (found.low === range.low && found.high === range.high && found.to === target.id && found.step === 'moving')
       return found;
@@ -104,7 +104,7 @@ async function refused(options: MoveOptions, record: RangeDocument, error: unkno
   const batches = batchesOf(record, await movesOf(maps, map.name, signal));
   if (batches.every(({ step }) => step === 'cancelled')) await cancelRange(options, record);
   else if (error instanceof MillraceError && !batches.some(isUnfinished))
-    throw saying(error, `The rest of ${record.keys} stays where it is.`, endingOf(map.name, record.id));
+    throw saying(error, `The rest of ${record.keys} stays where it is.`, leftEndingOf(map.name, record.id));
   throw error;
 }
 
@@ -161,8 +161,8 @@ async function finish(options: MoveOptions, move: MoveDocument): Promise<Moved> 
   throw shardVerbsError('move-unknown', `No mapping of ${map.name} is exactly ${move.keys} any more`);
 }
 
-const within = async (map: ShardMap, range: Span): Promise<InspectedMapping[]> =>
-  (await map.inspect()).mappings.filter((one) => overlaps(spanOf(map, one), range));
+const within = async (map: ShardMap, range: KeySpan): Promise<InspectedMapping[]> =>
+  (await map.inspect()).mappings.filter((one) => spansOverlap(spanOf(map, one), range));
 
 /** A mapping that moves as one, and how many keys its documents have. */
 interface Batch {
@@ -174,11 +174,11 @@ interface Batch {
 async function batchOf(
   options: MoveOptions,
   mapping: Mapping,
-  { range, moves, keys }: Batches & { readonly range: Span; readonly moves: readonly MoveDocument[] },
+  { range, moves, keys }: Batches & { readonly range: KeySpan; readonly moves: readonly MoveDocument[] },
 ): Promise<Batch> {
   const { map } = options;
   let batch = mapping;
-  const now = (): Span => spanOf(map, batch);
+  const now = (): KeySpan => spanOf(map, batch);
   const [begun] = ofKeys(moves, now());
   if (begun) return { mapping, keys: begun.range?.keys ?? 0 };
   const valueOf = (code: string) => keyJson(map.keyType, code);
@@ -193,13 +193,13 @@ async function batchOf(
 }
 
 /** The codes of the keys that documents have in a part of a mapping, in order. */
-async function codesOf({ map, connect, signal }: MoveOptions, mapping: Mapping, span: Span): Promise<string[]> {
+async function codesOf({ map, connect, signal }: MoveOptions, mapping: Mapping, span: KeySpan): Promise<string[]> {
   const shard = (await map.shards()).find(({ id }) => id === mapping.shard);
   const codes = new Set<string>();
   if (!shard) return [];
   for (const [name, path] of Object.entries(map.schema.sharded)) {
     const part = keyedPart(map, span, path, undefined);
-    const [query, feed] = queryOf(`SELECT DISTINCT VALUE ${part.property}`, part);
+    const [query, feed] = migrateQueryOf(`SELECT DISTINCT VALUE ${part.property}`, part);
     const values = fetchAll<string | number>(connect(shard.location).container(name), query, signal, feed);
     for await (const value of values) codes.add(encodeKey(map.keyType, value));
   }
@@ -207,14 +207,14 @@ async function codesOf({ map, connect, signal }: MoveOptions, mapping: Mapping, 
 }
 
 /** The keys of both. */
-export function cutTo(span: Span, range: Span): Span {
+export function cutTo(span: KeySpan, range: KeySpan): KeySpan {
   const low = span.low > range.low ? span.low : range.low;
   const ends = [span.high, range.high].filter((one) => one !== undefined).toSorted();
   return { low, ...(ends[0] !== undefined && { high: ends[0] }) };
 }
 
 /** Neighbours on a shard become one mapping: all of them, or those that meet where batches did. */
-async function join(map: ShardMap, range: Span, on: string, seams?: ReadonlySet<string | undefined>): Promise<void> {
+async function join(map: ShardMap, range: KeySpan, on: string, seams?: ReadonlySet<string | undefined>): Promise<void> {
   for (;;) {
     const free = (await within(map, range)).filter(
       ({ shard, status, owner }) => shard === on && status === 'online' && owner === undefined,

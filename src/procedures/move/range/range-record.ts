@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../../base/clock.ts';
 import { formatOf } from '../../../base/format.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
 import { rewrite } from '../../../cosmos/compare-and-swap.ts';
-import type { Span } from '../../../shards/keys/spans.ts';
+import type { KeySpan } from '../../../shards/keys/spans.ts';
 import { shardVerbsError } from '../../shards/errors.ts';
 import { type MoveDocument, isUnfinished } from '../record.ts';
 
@@ -15,7 +15,7 @@ import { type MoveDocument, isUnfinished } from '../record.ts';
 export type RangeStep = 'moving' | 'done' | 'cancelling' | 'cancelled';
 
 /** A range of keys that moves to one shard in batches; a document beside the maps. Its batches name it. */
-export interface RangeDocument extends Span {
+export interface RangeDocument extends KeySpan {
   readonly id: string;
   readonly pk: string;
   readonly type: 'millrace.moverange';

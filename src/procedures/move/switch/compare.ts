@@ -19,7 +19,7 @@ type Each = (document: Stored, place: string) => void;
  * doesn't show deletions. `still`: nothing is written, so what is missing is missing. Both sides are read at first to make
  * digests of them, and what is kept in memory is what differs, in a second reading.
  */
-export async function compare(
+export async function compareSides(
   moving: Moving,
   of: MovedContainer,
   { still }: { readonly still: boolean },

@@ -1,7 +1,7 @@
 // How long writes would wait if they were held now, by what its parts take while they go on.
 import { mapSettled } from '../../../base/map-settled.ts';
 import { CLOSING_POLL_MS } from '../../../shards/gate/times.ts';
-import { compare } from './compare.ts';
+import { compareSides } from './compare.ts';
 import { type Moving, SIDE_BY_SIDE, copyOn, countsOf } from '../moving.ts';
 
 /** Milliseconds of what a pause is made of. */
@@ -56,7 +56,7 @@ export function limitFor(measured: Measured, limitMs: number, mostMs: number): n
 export async function countSides(moving: Moving, differed: boolean): Promise<number> {
   const [countMs, counts] = await timed(moving, () => countsOf(moving));
   const due = moving.containers.filter((_, at) => differed || counts[at]!.source < counts[at]!.target);
-  for (const of of due) await compare(moving, of, { still: false });
+  for (const of of due) await compareSides(moving, of, { still: false });
   if (due.length > 0) await copyAll(moving);
   return countMs;
 }

@@ -6,7 +6,7 @@ import type { Mapping } from '../../../shards/index.ts';
 import type { Closed } from '../../../shards/gate/shard-gates.ts';
 import { plural } from '../../table.ts';
 import { shardVerbsError } from '../../shards/errors.ts';
-import { compare } from './compare.ts';
+import { compareSides } from './compare.ts';
 import {
   BACK_AFTER,
   type Measured,
@@ -34,7 +34,7 @@ const LOOKS = 10;
 const LOOK_MS = 500;
 
 /** How long writes of the keys were held, and what for. */
-export interface Paused {
+export interface SwitchPaused {
   /** The longest of all tries. */
   readonly pausedMs: number;
   /** Of the try that succeeded. */
@@ -46,7 +46,7 @@ export interface Paused {
  * A try that takes too long is given up, so that what delays a single try, such as one write that is slow, delays no other
  * write for longer than `holdMs`. Only when several tries were given up may the next one take twice as long.
  */
-export async function changeOver(moving: Moving): Promise<Paused> {
+export async function changeOver(moving: Moving): Promise<SwitchPaused> {
   const { clock, patienceMs, signal, say, record, holdMs } = moving;
   let limitMs = Math.min(holdMs, DECIDE_MS);
   let longestMs = 0;
@@ -228,7 +228,7 @@ async function assertSame(moving: Moving, attempt: Attempt): Promise<void> {
   const compareOne = async (of: MovedContainer, at: number): Promise<void> => {
     if (counts[at]!.source === counts[at]!.target) return;
     attempt.differed = true;
-    const { missing } = await compare(moving, of, { still: true });
+    const { missing } = await compareSides(moving, of, { still: true });
     if (missing.length > 0)
       throw shardVerbsError('move-incomplete', `The target lacks ${plural(missing.length, 'document')} of ${of.name}`);
   };

@@ -63,6 +63,8 @@ try {
   };
   if (summary.verification.different !== 0) throw new Error('dev --once finds a difference');
   say('dev --once runs, without a difference');
+  run(app, 'npx', ['millrace', 'schema', 'status']);
+  say('it has the schemas that are in no commit');
   say(await openPacked(app, env));
   deployment(app);
 } finally {

@@ -155,13 +155,6 @@ export const LIST: readonly Line[] = [
     histories: 2_000,
   },
   {
-    kind: 'rule',
-    mode: 'mutants of the documents',
-    file: 'test/model/rules/mutation.model.test.ts',
-    test: 'mutants',
-    histories: 2_000,
-  },
-  {
     kind: 'shard query',
     mode: 'random queries while keys move',
     file: 'test/shards/multi-shard-query.model.test.ts',

@@ -44,7 +44,7 @@ function inTerminal(args: readonly string[], env: Readonly<Record<string, string
 }
 
 it.skipIf(absent)(
-  'dev redraws one line within the width, top gives the terminal back, and Ctrl-C ends both',
+  'dev redraws one line within the width, status --watch is drawn beside it, and Ctrl-C ends both',
   async () => {
     const dev = inTerminal(['dev', '--pipeline', SHOP, '--rate', '50']);
     const [, cosmos = ''] = await dev.until(/COSMOS='(.+)'\r\n/);
@@ -53,12 +53,10 @@ it.skipIf(absent)(
     expect(database).toBe('millrace');
     await dev.until(/105 documents loaded; [1-9]/);
 
-    const top = inTerminal(['top', '--pipeline', SHOP], { COSMOS: cosmos, COSMOS_DATABASE: database });
-    await top.until(/millrace in millrace/);
-    top.child.stdin?.write('\u0003');
-    expect(await once(top.child, 'close')).toEqual([0, null]);
-    expect(top.written().startsWith('\u001B[?1049h\u001B[?25l')).toBe(true);
-    expect(top.written().endsWith('\u001B[?25h\u001B[?1049l')).toBe(true);
+    const status = inTerminal(['status', '--watch', '--pipeline', SHOP], { COSMOS: cosmos, COSMOS_DATABASE: database });
+    await status.until(/summaries@1/);
+    status.child.stdin?.write('\u0003');
+    expect((await once(status.child, 'close'))[1]).toBeNull();
 
     dev.child.stdin?.write('\u0003');
     expect(await once(dev.child, 'close')).toEqual([130, null]);

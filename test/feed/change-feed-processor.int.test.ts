@@ -116,7 +116,7 @@ describe('alone', () => {
     const { container, leases, open } = await stage();
     const handler = () => undefined;
     const wrong: [object, string][] = [
-      [{ handler: 7 }, 'The option handler is neither a function nor a URL'],
+      [{ handler: 7 }, 'The option handler is no function'],
       [{ instance: ' ' }, 'The option instance is empty'],
       [{ maxItems: 0 }, 'The option maxItems is 0'],
       [{ minLeases: 3, maxLeases: 2 }, 'minLeases is above maxLeases'],

@@ -61,7 +61,7 @@ describe('the deployed files', () => {
   });
 
   it('index with the pipeline that was built beside them', async () => {
-    await using listed = functions(['list', '--json'], { MILLRACE_PIPELINE: '' });
+    await using listed = functions(['start', '--list', '--json'], { MILLRACE_PIPELINE: '' });
     const { code } = await listed.ended;
     expect([code, listed.stderr]).toEqual([0, '']);
     const names = (JSON.parse(listed.stdout) as { name: string }[]).map(({ name }) => name);

@@ -1,4 +1,7 @@
-/** Patterns of secrets. The first group of each is the text before the secret, which stays. */
+/**
+ * Patterns of secrets. The first group of each is the text before the secret, which stays. They meet text of any length that
+ * others wrote, so each takes time in proportion to the length: no two starts may scan the same characters to the end.
+ */
 const SECRETS: readonly RegExp[] = [
   // User and password in an address.
   /(\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#]*(?=@)/gi,
@@ -9,11 +12,24 @@ const SECRETS: readonly RegExp[] = [
   // Headers and JSON fields whose names always mean a secret.
   /(\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]{8,}/g,
   /("?\b(?:password|passwd|secret|client_secret|api[-_]?key|access[-_]?token|refresh[-_]?token|authorization)"?\s*[:=]\s*"?)[^\s",;}]+/gi,
-  // JSON web tokens, and Azure keys of 64 bytes.
-  /()\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*/g,
+  // Azure keys of 64 bytes.
   /()\b[A-Za-z0-9+/]{86}==/g,
 ];
 
+/** A run of the characters of JSON web tokens. A pattern of the token itself would begin again at each `eyJ` of a run. */
+const RUN = /[A-Za-z0-9_.-]{25,}/g;
+const TOKEN = /^eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\./;
+
+/** A run without what follows the beginning of its first token. */
+function withoutToken(run: string): string {
+  for (let begin = 0, end = run.indexOf('.'); end !== -1; begin = end + 1, end = run.indexOf('.', begin)) {
+    const at = run.slice(begin, end).search(/(?<![A-Za-z0-9])eyJ/);
+    if (at !== -1 && TOKEN.test(run.slice(begin + at, run.indexOf('.', end + 1) + 1 || undefined)))
+      return `${run.slice(0, begin + at)}***`;
+  }
+  return run;
+}
+
 /** The text with `***` in place of everything that looks like a secret. */
 export const withoutSecrets = (text: string): string =>
-  SECRETS.reduce((left, secret) => left.replaceAll(secret, '$1***'), text);
+  SECRETS.reduce((left, secret) => left.replaceAll(secret, '$1***'), text.replaceAll(RUN, withoutToken));

@@ -38,7 +38,7 @@ export function health(options: HealthOptions): (probe: string | undefined) => P
     if (probe === 'live') return answer(200, { live: true });
     if (probe !== 'ready') {
       const message = `There is no probe ${JSON.stringify(probe)}`;
-      return answer(404, { error: { code: 'probe-unknown', message, hint: HOST_ERRORS['probe-unknown'].hint } });
+      return answer(404, { error: { code: 'not-found', message, hint: 'Name one of: live, ready.' } });
     }
     if (!last || performance.now() - last.at > FRESH_MS) last = { at: performance.now(), answer: ready(options) };
     return last.answer;
@@ -68,7 +68,7 @@ async function ready({ workspace, bindings, unloadable, checkLeases }: HealthOpt
       error instanceof UsageError || error instanceof FormatUnreadable
         ? {
             ...problemOf(error),
-            ...(error.code === 'app-place-unknown' && { hint: HOST_ERRORS['app-place-unknown'].hint }),
+            ...(error.code === 'app-place-invalid' && { hint: HOST_ERRORS['app-place-invalid'].hint }),
           }
         : { code: 'unavailable', message: 'The account does not answer as expected; the log has the reason.' };
     return answer(503, { ready: false, problems: [problem], held: [], differences: [] });

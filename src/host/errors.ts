@@ -54,7 +54,12 @@ export const HOST_ERRORS = {
   },
   'app-place-invalid': {
     meaning:
-      'A function app of a pipeline over shards doesn’t say which place it works on, or names one that the map does not have.',
+      'A function app of a pipeline over shards doesn’t say which place it works on, or SHARD_RID isn’t the `_rid` of its database.',
+    hint: 'Set SHARD_DATABASE to the database of a shard, and SHARD_RID to the value that the message names.',
+    usage: true,
+  },
+  'app-place-unknown': {
+    meaning: 'SHARD_DATABASE of a function app names no shard of the map.',
     hint: 'Set SHARD_DATABASE to the database of a shard, and SHARD_COSMOS or SHARD_COSMOS__accountEndpoint to its account if that isn’t the account of COSMOS.',
     usage: true,
   },

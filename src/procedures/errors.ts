@@ -220,6 +220,11 @@ export const OPERATIONS_ERRORS = {
     hint: 'End the routers that the message names, or wait until they are forgotten. Then run the command again: it resumes.',
     retryable: true,
   },
+  'move-leaving': {
+    meaning: 'A document of the keys is archived, and still stands in its container until it expires there.',
+    hint: 'Wait until it has expired (a day after it was archived), or restore it: `millrace archive restore`. Then run the command again.',
+    usage: true,
+  },
   'move-target-full': {
     meaning: 'The target already has documents of these keys, which no move has copied.',
     hint: 'Check which of both shards has the right documents, and delete the others.',

@@ -1,4 +1,5 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 export const SHARDS_ERRORS = {
   'gate-closed': {
@@ -114,3 +115,9 @@ export const SHARDS_ERRORS = {
 } as const satisfies ErrorCatalogue;
 
 export const shardsError = errorsOf(SHARDS_ERRORS);
+
+/** Keys that the kind of the map doesn't take, or that are in the wrong order. */
+export const keysInvalid = (
+  message: string,
+  hint = 'Give `key` on a list map, and `low` below `high` on a range map.',
+) => sharedError('option-invalid', message, { hint });

@@ -158,7 +158,7 @@ it.each([
   [
     'an unknown place',
     { SHARD_DATABASE: 'nowhere' },
-    'app-place-invalid',
+    'app-place-unknown',
     /north, west, shop \(the global place\)/,
     /^(?!.*north)/,
   ],

@@ -70,7 +70,7 @@ export function appPlace(workspace: Workspace): AppPlace {
   };
 }
 
-/** @throws UsageError `app-place-invalid`, and those of `openShardMap` */
+/** @throws UsageError `app-place-unknown`, `app-place-invalid`, and those of `openShardMap` */
 async function openPlace(workspace: Workspace): Promise<OpenPlace> {
   const [whole, home] = await Promise.all([workspace.pipeline(), workspace.services()]);
   if (!whole.pipeline.shards) return { loaded: whole, services: home };
@@ -105,7 +105,7 @@ const readsGlobal = (pipeline: Pipeline): string[] =>
 
 function unknownPlace(map: string, all: readonly ShardPlace[], home: string): UsageError {
   const known = [...all.map(({ name }) => name), `${home} (the global place)`];
-  return hostError('app-place-invalid', `SHARD_DATABASE names no shard of the map ${map}`, {
+  return hostError('app-place-unknown', `SHARD_DATABASE names no shard of the map ${map}`, {
     hint: `Set SHARD_DATABASE to one of the places: ${known.join(', ')}. If the shard is in another account than COSMOS, set SHARD_COSMOS or SHARD_COSMOS__accountEndpoint to it.`,
   });
 }

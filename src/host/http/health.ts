@@ -68,7 +68,7 @@ async function ready({ workspace, bindings, unloadable, checkLeases }: HealthOpt
       error instanceof UsageError || error instanceof FormatUnreadable
         ? {
             ...problemOf(error),
-            ...(error.code === 'app-place-invalid' && { hint: HOST_ERRORS['app-place-invalid'].hint }),
+            ...(error.code === 'app-place-unknown' && { hint: HOST_ERRORS['app-place-unknown'].hint }),
           }
         : { code: 'unavailable', message: 'The account does not answer as expected; the log has the reason.' };
     return answer(503, { ready: false, problems: [problem], held: [], differences: [] });

@@ -17,6 +17,7 @@ import { Copier } from '../migrate/copy.ts';
 import { type Following, follow, untilCopied } from '../migrate/follow.ts';
 import { migrateQueryOf } from '../migrate/part.ts';
 import { sharedError } from '../../base/shared-errors.ts';
+import { operationsError } from '../errors.ts';
 import { MovedDocuments, markOf } from './documents.ts';
 import { MoveHosts } from './hosts.ts';
 import type { ContainerProgress, MoveRecord } from './record.ts';
@@ -179,10 +180,7 @@ export const isBefore = (positions: readonly RangePosition[], hash: string, lsn:
   positions.some(({ range, position }) => range.min <= hash && hash < range.max && lsn <= lsnOf(position));
 
 export const isLeaving = (what: string): Error =>
-  sharedError('under-way', `The document ${what} is on its way to the archive`, {
-    hint: 'Wait until it has expired (a day after it was archived), or restore it: `millrace archive restore`. Then run the command again.',
-    retryable: false,
-  });
+  operationsError('move-leaving', `The document ${what} is on its way to the archive`);
 
 /** Source documents of the keys in a container, by what `select` asks of them. */
 export const documentsOf = <T>(container: Container, select: string, { part }: MovedContainer, signal: AbortSignal) => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sharedError } from '../../base/shared-errors.ts';
-import { shardsError } from '../errors.ts';
+import { keysInvalid, shardsError } from '../errors.ts';
 import type { Closed, HoldOptions } from '../gate/shard-gates.ts';
 import { type KeyTypeName, type KeyValue, encodeKey } from '../keys/key-type.ts';
 import { type MapDifference, type RepairSide, mapDifferencesOf, repairPlan } from './differences.ts';
@@ -428,11 +428,7 @@ export class ShardMap {
       const code = encodeKey(this.keyType, key);
       return { low: code, high: code };
     }
-    throw sharedError(
-      'option-invalid',
-      `A mapping of the ${this.kind} map ${this.name} can't have these keys`,
-      KEYS_HINT,
-    );
+    throw keysInvalid(`A mapping of the ${this.kind} map ${this.name} can't have these keys`);
   }
 
   #range(from?: KeyValue, to?: KeyValue): KeySpan {
@@ -441,20 +437,14 @@ export class ShardMap {
     if (to === undefined) return { low };
     const high = encodeKey(this.keyType, to);
     if (low < high) return { low, high };
-    throw sharedError(
-      'option-invalid',
-      `The low key ${String(from)} is not below the high key ${String(to)}`,
-      KEYS_HINT,
-    );
+    throw keysInvalid(`The low key ${String(from)} is not below the high key ${String(to)}`);
   }
 
   /** `verb` is what can't be done to the mappings of a list map, such as `split`. @throws UsageError `option-invalid` */
   assertRange(verb: string): void {
     const hint = 'Each of its mappings has one key: change, or move, the mapping of a key.';
-    if (this.kind !== 'range') throw sharedError('option-invalid', `Mappings of a list map can't be ${verb}`, { hint });
+    if (this.kind !== 'range') throw keysInvalid(`Mappings of a list map can't be ${verb}`, hint);
   }
 }
-
-const KEYS_HINT = { hint: 'Give `key` on a list map, and `low` below `high` on a range map.' };
 
 type RunArguments = [string, unknown, OperationOptions, (map: Whole<MapHeader>) => MapPlan];

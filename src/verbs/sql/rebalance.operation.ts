@@ -60,7 +60,10 @@ export const sqlRebalance = defineOperation({
   }),
   run: async ({ sizes, table, tenant, isolate, threshold, plan, yes }, context) => {
     const { workspace, signal, screen } = context;
-    if (plan && yes) throw operationsError('input-invalid', '--plan prints statements, and --yes runs them');
+    if (plan && yes)
+      throw operationsError('input-invalid', '--plan prints statements, and --yes runs them', {
+        hint: 'Give one of the two flags.',
+      });
     if (sizes === undefined && !plan && !yes) return { measure: measuringQueries(table, tenant) };
     const given = sizes === undefined ? undefined : parsed(await readSql(workspace.directory, sizes));
     const cluster = (): Cluster => ({ database: workspace.tables(), table, tenant, signal });

@@ -262,7 +262,7 @@ describe('leases list --check', () => {
         FeedRange: { Range: { min: '', max: 'FF' } },
       });
     const { codes } = await findings(world);
-    expect(codes).toEqual(expect.arrayContaining(['container-ttl-off', 'model-wrong', 'container-throughput']));
+    expect(codes).toEqual(expect.arrayContaining(['container-ttl-off', 'container-key', 'container-throughput']));
   });
 });
 

@@ -64,7 +64,7 @@ it('one that fails later says what stands, and which command ends it', async () 
   const [move] = await moves();
   expect(failed).toMatchObject({
     name: 'UsageError',
-    code: 'under-way',
+    code: 'move-leaving',
     message: expect.stringContaining(`The move ${move!.id} stands: 1 is locked on west, and east has copies.`),
     hint: expect.stringContaining(`\`millrace shards moves tenants --cancel ${move!.id}\``),
   });

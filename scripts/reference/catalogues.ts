@@ -1,4 +1,4 @@
-// The rooms' catalogues of errors: src/ROOM/errors.ts, src/procedures/NAME/errors.ts and src/base/shared-errors.ts.
+// The rooms' catalogues of errors: src/ROOM/errors.ts and src/base/shared-errors.ts.
 import { globSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,7 +10,7 @@ export interface Code extends ErrorEntry {
 }
 
 export const isCatalogue = (file: string): boolean =>
-  /^src\/(?!base\/)[^/]+\/errors\.ts$|^src\/procedures\/[^/]+\/errors\.ts$|^src\/base\/shared-errors\.ts$/.test(file);
+  /^src\/(?!base\/)[^/]+\/errors\.ts$|^src\/base\/shared-errors\.ts$/.test(file);
 
 export async function codesOf(root: string): Promise<Code[]> {
   const files = globSync('src/**/*errors.ts', { cwd: root }).map((file) => file.split(sep).join('/'));

@@ -1,4 +1,5 @@
 import type { Container, Database, OperationInput, PartitionKey, QueryIterator, SqlQuerySpec } from '@azure/cosmos';
+import { sharedError } from '../base/shared-errors.ts';
 import { MillraceError } from '../base/errors.ts';
 import { assertReadable } from '../base/format.ts';
 import { containerMissing } from '../cosmos/container-missing.ts';
@@ -250,7 +251,7 @@ const NOT_A_RIGHT: ReadonlySet<number> = new Set([3, 1008]);
 const denied = (container: string, doing: 'read' | 'write', cause: unknown): MillraceError => {
   const why = failureOf(cause).message.split('\n')[0] ?? '';
   const what = `This identity may not ${doing} in container ${container}: ${why.replace(/\.$/, '')}`;
-  return sinksError('container-denied', what, { cause });
+  return sharedError('denied', what, { retryable: true, cause });
 };
 
 /** Retryable: the page continues once the container exists. */

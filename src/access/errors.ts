@@ -1,30 +1,9 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
-import { GIVE_DATA_ROLE } from '../cosmos/failure.ts';
 
 export const SINKS_ERRORS = {
   'batch-failed': {
     meaning: 'Cosmos DB answered a transactional batch with a status that names no operation to park.',
     hint: 'Wait: Millrace tries again. If it happens often, look the status up in the Cosmos DB documentation.',
-    retryable: true,
-  },
-  'container-denied': {
-    meaning: 'This identity has no right to read or write in the container.',
-    hint: GIVE_DATA_ROLE,
-    retryable: true,
-  },
-  'event-hub-denied': {
-    meaning: 'The event hub refused the key or the identity.',
-    hint: 'Check the key in `EVENTHUBS`, or give the identity the roles "Azure Event Hubs Data Sender" (publish) and "Azure Event Hubs Data Receiver" (ingest).',
-    retryable: true,
-  },
-  'event-hub-missing': {
-    meaning: 'The namespace has no event hub, or no consumer group, of this name.',
-    hint: 'Create the event hub (and the consumer group) in the namespace, or correct its name in the pipeline.',
-    retryable: true,
-  },
-  'event-hub-unreachable': {
-    meaning: 'The event hub accepted no event for a long time.',
-    hint: 'Check that the namespace is reachable. The unpublished events wait, in their order.',
     retryable: true,
   },
   'tables-differ': {
@@ -42,10 +21,6 @@ export const SINKS_ERRORS = {
   'tables-view-used': {
     meaning: 'A view of Millrace gets other columns, or a table is to be dropped, and a view of yours reads it.',
     hint: 'Drop the named views, promote or migrate again, and create them again.',
-  },
-  'sink-too-large': {
-    meaning: 'A document is larger than 2 MB, the most that Cosmos DB stores.',
-    hint: 'Leave large fields out of the sink, or store them in documents of their own.',
   },
 } as const satisfies ErrorCatalogue;
 

@@ -1,5 +1,6 @@
 import type { EventData, EventDataBatch, EventHubProducerClient } from '@azure/event-hubs';
 import { type Clock, systemClock } from '../base/clock.ts';
+import { sharedError } from '../base/shared-errors.ts';
 import { type MillraceError, abortReason, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
@@ -7,7 +8,6 @@ import { partitionOf } from '../base/partition-hash.ts';
 import { type SpanAttributes, inChildSpan } from '../base/spans.ts';
 import { until } from '../base/until.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
-import { sinksError } from './errors.ts';
 import { guarded } from './guarded-signal.ts';
 
 /** An event and its partition key. Events of one key keep their order. */
@@ -73,7 +73,7 @@ export class EventHubSink {
 
   /**
    * Resolves when the hub has every event. If some are too large, it sends nothing and returns those.
-   * @throws MillraceError retryable `event-hub-missing`, `event-hub-denied`, `event-hub-unreachable`; the fence's errors
+   * @throws MillraceError retryable `missing`, `denied`, `unavailable`; the fence's errors
    */
   async publish(messages: readonly HubMessage[], fence: Fence): Promise<Oversized> {
     const ids = (this.#partitionIds ??= await this.#attempt(fence, (producer, on) => producer.getPartitionIds(on)));
@@ -156,7 +156,10 @@ export class EventHubSink {
         if (final) throw final;
         if (this.#clock.monotonic() - start > this.#patienceMs) {
           const why = `Event hub ${this.hub} accepted nothing for ${Math.round(this.#patienceMs / 1000)} s: ${messageOf(error)}`;
-          throw sinksError('event-hub-unreachable', why, { cause: error });
+          throw sharedError('unavailable', why, {
+            hint: 'Check that the namespace is reachable. The unpublished events wait, in their order.',
+            cause: error,
+          });
         }
       }
       await this.#clock.sleep(Math.min(5_000, 50 * 2 ** Math.min(tries, 7)) * (0.5 + Math.random()), fence.signal);
@@ -172,10 +175,18 @@ export function hubFailure(error: unknown, hub: string): MillraceError | undefin
   const code = isObject(error) ? error['code'] : undefined;
   if (code === 'MessagingEntityNotFoundError') {
     const why = `There is no event hub or consumer group ${hub}: ${messageOf(error)}`;
-    return sinksError('event-hub-missing', why, { cause: error });
+    return sharedError('missing', why, {
+      hint: 'Create the event hub (and the consumer group) in the namespace, or correct its name in the pipeline.',
+      retryable: true,
+      cause: error,
+    });
   }
   if (code === 'UnauthorizedError')
-    return sinksError('event-hub-denied', `Event hub ${hub} refused access: ${messageOf(error)}`, { cause: error });
+    return sharedError('denied', `Event hub ${hub} refused access: ${messageOf(error)}`, {
+      hint: 'Check the key in `EVENTHUBS`, or give the identity the roles "Azure Event Hubs Data Sender" (publish) and "Azure Event Hubs Data Receiver" (ingest).',
+      retryable: true,
+      cause: error,
+    });
   return undefined;
 }
 

@@ -9,7 +9,7 @@ export interface HubClients {
   /**
    * Checks that this process may send to the hub, or may read it in the consumer group. So a wrong name, key or role
    * gives one clear message before anything starts.
-   * @throws UsageError `event-hub-missing`, `event-hub-denied`, `event-hubs-unreachable`
+   * @throws UsageError `missing`, `denied`, `unreachable`
    */
   check(hub: string, consumerGroup?: string): Promise<void>;
 }

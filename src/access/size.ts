@@ -1,7 +1,6 @@
 import type { MillraceError } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { sharedError } from '../base/shared-errors.ts';
-import { sinksError } from './errors.ts';
 
 /** The most that Cosmos DB accepts for one document, in bytes of JSON ("Azure Cosmos DB service quotas"). */
 const MOST_BYTES = 2 * 1024 * 1024;
@@ -12,8 +11,8 @@ export function refusalOf(container: string, body: object, why: string): Millrac
   if (bytes <= MOST_BYTES) return sharedError('sink-refused', why);
   const path = largest(body);
   const id = 'id' in body ? String(body.id) : '';
-  return sinksError(
-    'sink-too-large',
+  return sharedError(
+    'too-large',
     `The document ${id} for ${container} has ${bytes.toLocaleString('en-US')} bytes, but Cosmos DB accepts 2 MB at most; ${path} is its largest part`,
     { hint: `Leave ${path} out of the sink, or store it in documents of its own.` },
   );

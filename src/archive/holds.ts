@@ -93,7 +93,7 @@ export async function holdNew(
 
 /**
  * Holds all blobs of a tenant. The record is durable, and the caller waits until no host misses it.
- * @throws UsageError `hold-refused`, also of a tenant without blobs: else its next sweep would be the first to fail
+ * @throws UsageError `immutability-off`, also of a tenant without blobs: else its next sweep would be the first to fail
  */
 export async function holdBlobs(
   store: HoldingStore,
@@ -105,7 +105,7 @@ export async function holdBlobs(
   const held = await holdListed(store, tenant, signal);
   if (held === 0 && !(await store.canHold()))
     throw archiveError(
-      'hold-refused',
+      'immutability-off',
       'The blob container has no version-level immutability, so it could not hold the blobs that sweeps write',
     );
   return held;

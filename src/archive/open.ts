@@ -64,7 +64,7 @@ export async function openArchive(
 
 /**
  * The documents of the pipeline's sources, hot or cold. `store` may be left out if the pipeline archives nothing.
- * @throws UsageError `storage-missing`
+ * @throws UsageError `setting-missing`
  */
 export function historyOf(
   pipeline: Pipeline,
@@ -73,7 +73,9 @@ export function historyOf(
 ): History {
   const { database, state, store, shared = false, meter = new Meter(), readLagMs = ARCHIVE_LAG_MS } = services;
   if (!store && pipeline.archives.length > 0)
-    throw archiveError('storage-missing', 'The pipeline archives documents, and STORAGE is not set');
+    throw sharedError('setting-missing', 'The pipeline archives documents, and STORAGE is not set', {
+      hint: 'Set `STORAGE` to the connection string of the storage account. The archive holds a part of the documents.',
+    });
   return {
     documents: async function* (container, signal) {
       const source = sourceOf(container, pipeline, model);
@@ -104,7 +106,9 @@ async function requireExpiry(container: Container): Promise<void> {
 function sourceOf(container: string, pipeline: Pipeline, model: Model): SourceContainer {
   const source = sourceContainers(pipeline, model).get(container);
   if (source) return source;
-  throw sharedError('source-unknown', `No projection reads container ${container}`);
+  throw sharedError('not-found', `No projection reads container ${container}`, {
+    hint: 'Name a source container: `millrace projections list` lists them.',
+  });
 }
 
 async function openFeed(

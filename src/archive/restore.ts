@@ -15,6 +15,7 @@ import { RESTORING_TTL_S } from './placeholder.ts';
 import { eachArchived, selectionLineOf } from './sweep/selection.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, ReadErased, RestoreResult, Selection } from './types.ts';
+import { sharedError } from '../base/shared-errors.ts';
 import { archiveError } from './errors.ts';
 
 export interface RestoreOptions {
@@ -172,5 +173,5 @@ const SHOWN_WITHIN_MS = (RESTORING_TTL_S * 1_000) / 5;
 
 function refusedOrAgain(answer: CommitResult, { container, id }: Identity): false {
   if (answer.kind !== 'refused') return false;
-  throw archiveError('restore-refused', `Container ${container} refused to store ${id}: ${answer.why}`);
+  throw sharedError('document-refused', `Container ${container} refused to store ${id}: ${answer.why}`);
 }

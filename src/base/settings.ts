@@ -216,7 +216,7 @@ export function describeSettings(): { name: string; hint: string; schema: object
 
 /**
  * Reads and checks the settings. Call it when the settings are first needed, never at import.
- * @throws UsageError `setting-missing`, `setting-invalid`, `env-invalid`, `env-file-unreadable`
+ * @throws UsageError `setting-missing`, `setting-invalid`, `unreadable`
  */
 export function loadSettings(source: SettingsSource = {}): Settings {
   const variables = readVariables(source);
@@ -264,7 +264,7 @@ export function loadSettings(source: SettingsSource = {}): Settings {
 
 /**
  * The settings of the accounts alone.
- * @throws UsageError `setting-missing`, `setting-invalid`, `env-invalid`, `env-file-unreadable`
+ * @throws UsageError `setting-missing`, `setting-invalid`, `unreadable`
  */
 export const loadAccounts = (source: SettingsSource = {}): Accounts => accountsOf(readVariables(source));
 
@@ -305,18 +305,20 @@ export const requireEventHubs = ({ eventHubs }: Pick<Settings, 'eventHubs'>): Ev
 export const requirePostgresUrl = ({ postgresUrl }: Pick<Settings, 'postgresUrl'>): string =>
   postgresUrl ?? missing('POSTGRES_URL');
 
-/** @throws UsageError `setting-missing`; in Azure `jobs-url-missing` */
+/** @throws UsageError `setting-missing`; in Azure `setting-missing` */
 export function requireJobsUrl({ jobsUrl }: Settings, processEnv: NodeJS.Dict<string> = process.env): string {
   if (jobsUrl !== undefined) return jobsUrl;
   if (!processEnv['WEBSITE_INSTANCE_ID'] && !processEnv['FUNCTIONS_WORKER_RUNTIME']) return missing('JOBS_URL');
   const why =
     'Background jobs need a datastore in Azure: a queue inside this process would lose its jobs when the process ends';
-  throw sharedError('jobs-url-missing', why, { hint: HINTS.JOBS_URL });
+  throw sharedError('setting-missing', why, { hint: HINTS.JOBS_URL });
 }
 
 function readVariables({ env, processEnv = process.env, directory = '.' }: SettingsSource): Variables {
   if (env !== undefined && !ENV_NAME.test(env)) {
-    throw sharedError('env-invalid', `--env ${JSON.stringify(env)} is not a valid name`);
+    throw sharedError('setting-invalid', `--env ${JSON.stringify(env)} is not a valid name`, {
+      hint: 'Use letters, digits, - and _: `--env production` reads `millrace.production.env`.',
+    });
   }
   const fromFile = env === undefined ? {} : readEnvFile(resolve(directory, `millrace.${env}.env`), env);
   const merged: Record<string, string | undefined> = { ...fromFile };
@@ -338,7 +340,7 @@ function readEnvFile(file: string, env: string): NodeJS.Dict<string> {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw sharedError('env-file-unreadable', `The settings file of --env ${env} can't be read: ${messageOf(error)}`, {
+    throw sharedError('unreadable', `The settings file of --env ${env} can't be read: ${messageOf(error)}`, {
       cause: error,
       hint: `Write millrace.${env}.env with lines such as COSMOS_DATABASE=shop.`,
     });

@@ -6,9 +6,23 @@ export const SHARED_ERRORS = {
     meaning: 'The caller aborted the call.',
     hint: 'Repeat the call if you still need its result.',
   },
-  'container-unknown': {
-    meaning: 'The pipeline, the model or a test scenario has no container of this name.',
-    hint: 'Correct the name, or add the container to the data-model document.',
+  'all-versions-feed': {
+    meaning: 'A container is read by its all-versions feed, with which the call is not possible.',
+    hint: "Remove `feed: 'all-versions'` from `source()` and mark deleted documents.",
+    usage: true,
+  },
+  'cannot-listen': {
+    meaning: 'Millrace can’t listen at the address; usually another process uses the port.',
+    hint: 'End the other process, or give another port (0: any free port).',
+    usage: true,
+  },
+  collision: {
+    meaning: 'Two source documents would have copies with the same id and partition key.',
+    hint: 'Return an id from `map` that contains the partition key and the id of the source document.',
+  },
+  'container-unfit': {
+    meaning: 'A container has another partition key, or another default time to live, than its use needs.',
+    hint: 'Create the container with the partition key that the message names, or name another container.',
     usage: true,
   },
   contended: {
@@ -17,42 +31,27 @@ export const SHARED_ERRORS = {
     retryable: true,
   },
   'continuation-invalid': {
-    meaning: 'A continuation token was changed, or belongs to another query or feed.',
+    meaning: 'A continuation token was changed, or belongs to another query, feed or container.',
     hint: 'Pass the token as it was returned.',
     usage: true,
   },
-  'data-folder-unusable': {
-    meaning: 'Millrace can’t write to the data folder, or another process uses it.',
-    hint: 'Give `--data` a folder that you may write to.',
-    usage: true,
-  },
-  'database-missing': {
-    meaning: 'The account has no database of this name.',
-    hint: 'Create the database, or correct its name.',
+  denied: {
+    meaning: 'A service refused the key, the identity or the role, or it has no right to do this.',
+    hint: 'Give the identity the role "Cosmos DB Built-in Data Contributor" on the account or the database.',
     usage: true,
   },
   'document-refused': {
-    meaning: 'Cosmos DB refused to store a document.',
-    hint: 'Check the size of the document, its id and its partition key.',
+    meaning: 'A service refused to store or delete a document, and would refuse it again.',
+    hint: 'Check the size of the document, its id, its partition key, and the unique keys of the container.',
   },
   'emulator-command-refused': {
     meaning: 'The embedded server did not accept the command.',
     hint: 'Correct the command; the message says what the server answered.',
     usage: true,
   },
-  'emulator-file-unusable': {
-    meaning: 'A file of the embedded server can’t be read or written.',
-    hint: 'Check the path and the rights on the file, or name another file.',
-    usage: true,
-  },
-  'env-file-unreadable': {
-    meaning: 'The settings file that `--env` names can’t be read.',
-    hint: 'Write `millrace.NAME.env` with lines such as `COSMOS_DATABASE=shop`.',
-    usage: true,
-  },
-  'env-invalid': {
-    meaning: '`--env` has a value that can’t be part of a file name.',
-    hint: 'Use letters, digits, - and _: `--env production` reads `millrace.production.env`.',
+  exists: {
+    meaning: 'There is one with this name, id or path already.',
+    hint: 'Choose another name, or use the one that there is.',
     usage: true,
   },
   'format-too-new': {
@@ -60,9 +59,38 @@ export const SHARED_ERRORS = {
     hint: 'Upgrade this host to the version that wrote the document: see docs/upgrading.md.',
     retryable: true,
   },
-  'jobs-url-missing': {
-    meaning: 'Background jobs need a Redis or PostgreSQL server, but no setting names one.',
-    hint: 'Set `JOBS_URL` to the address of the server.',
+  'key-missing': {
+    meaning: 'A document has no value for a part of a partition key.',
+    hint: 'Return every field of the partition key from `map` or `groupBy`.',
+  },
+  missing: {
+    meaning: 'Something that the call needs does not exist, or is not installed.',
+    hint: 'Create or install the thing that the message names.',
+    usage: true,
+  },
+  'model-wrong': {
+    meaning: 'A modelling document has errors, or can’t be read as such a document.',
+    hint: 'Correct the lines that the message names; `millrace model check` lists them all.',
+    usage: true,
+  },
+  'not-found': {
+    meaning: 'There is nothing with the name or id that the call gives.',
+    hint: 'Correct the name. The verb `list` of the noun shows the names that there are.',
+    usage: true,
+  },
+  'option-invalid': {
+    meaning: 'An option or an argument of a function has a value that the function does not accept.',
+    hint: 'Correct the value; the message names it.',
+    usage: true,
+  },
+  overtaken: {
+    meaning: 'Another process took over this work.',
+    hint: 'Let the other process finish, or end it. `millrace jobs list` and `millrace leases list` show it.',
+    retryable: true,
+  },
+  'query-unsupported': {
+    meaning: 'A query has a form that Millrace can’t read, confine to a tenant, or merge from several shards.',
+    hint: 'Write one `SELECT` whose `FROM` begins with the whole document, such as `FROM c`.',
     usage: true,
   },
   'setting-invalid': {
@@ -79,9 +107,48 @@ export const SHARED_ERRORS = {
     meaning: 'The sink refused a document, and would refuse it again.',
     hint: 'Correct the document or the projection, then run `millrace dead-letters redrive`.',
   },
-  'source-unknown': {
-    meaning: 'No projection of the pipeline reads a container of this name.',
-    hint: 'Name a source container: `millrace projections list` lists them.',
+  'too-large': {
+    meaning: 'A document, an event or a batch is larger than the service accepts.',
+    hint: 'Leave large fields out, or store them in documents of their own.',
+  },
+  unavailable: {
+    meaning: 'A service could not be reached for the moment, or throttled every attempt.',
+    hint: 'Check that the service is reachable and has enough throughput (429s in the metrics of Cosmos DB).',
+    retryable: true,
+  },
+  'under-way': {
+    meaning: 'Another process does the same work, or work that must end first.',
+    hint: 'Wait until it has ended, then run the command again. If its process died, its lock is free after 210 s.',
+    retryable: true,
+  },
+  unreachable: {
+    meaning: 'A service that the settings name can’t be reached.',
+    hint: 'Check its address in the settings, the network, and that it runs.',
+    usage: true,
+  },
+  unreadable: {
+    meaning: 'A file can’t be read, or has the wrong form.',
+    hint: 'Check the path, and the rights on the file. Correct what the message names.',
+    usage: true,
+  },
+  unsupported: {
+    meaning: 'The call isn’t possible with this kind of projection, pipeline, container or database.',
+    hint: 'Use another verb or kind; the message says what the call needs.',
+    usage: true,
+  },
+  unwritable: {
+    meaning: 'Millrace can’t write a file, or can’t use a folder for its data.',
+    hint: 'Check the path, the rights on the folder, and the free space on the disk.',
+    usage: true,
+  },
+  'value-invalid': {
+    meaning: 'A function of the pipeline returned a value that Millrace can’t store, add up or group by.',
+    hint: 'Return a value of the type that the message names, or leave the document out with `where`.',
+  },
+  'wrong-state': {
+    meaning:
+      'The projection, migration, move, tenant, shard or mapping is in a state in which the call is not possible.',
+    hint: 'Bring it into the state that the message names, then run the command again.',
     usage: true,
   },
 } as const satisfies ErrorCatalogue;

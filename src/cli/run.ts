@@ -9,14 +9,13 @@ import { startTracing, traced } from '../base/opentelemetry.ts';
 import { withoutSecrets } from '../base/secrets.ts';
 import { openWorkspace } from '../runtime/open-workspace.ts';
 import type { Transport } from '../runtime/services.ts';
-import { operationsError } from '../procedures/errors.ts';
 import type { Interim } from '../procedures/context.ts';
 import { effectOf, operationName } from '../verbs/operation.ts';
 import type { Registry } from '../verbs/registry.ts';
 import { type CommandInvocation, buildProgram, everyCommand, wordsOf } from './program.ts';
 import { describeError } from './describe-error.ts';
 import { TerminalScreen } from './terminal.ts';
-import { cliError } from './errors.ts';
+import { operationsError } from '../procedures/errors.ts';
 
 export interface Io {
   readonly stdout: Writable;
@@ -121,7 +120,7 @@ async function invokeSafely({ operation, input, flags }: CommandInvocation, io: 
       return 0;
     }
     if (effect === 'destroys' && !flags.yes) {
-      throw cliError('not-confirmed', `\`millrace ${operationName(operation)}\` can't be undone`, {
+      throw operationsError('not-confirmed', `\`millrace ${operationName(operation)}\` can't be undone`, {
         hint: operation.plan ? 'Look with --dry-run first, then add --yes.' : 'Add --yes to run it.',
       });
     }

@@ -1,5 +1,5 @@
 import type { KeyPath } from '../cosmos/paths.ts';
-import { clientError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 import { type Refuse, tokensOf } from './sql-tokens.ts';
 import type { Token } from '../base/sql-tokens.ts';
 
@@ -26,7 +26,7 @@ export interface QueryText {
 const CLAUSES = ['SELECT', 'FROM', 'WHERE', 'GROUP', 'ORDER', 'OFFSET'] as const;
 export type Clause = (typeof CLAUSES)[number];
 
-/** @throws UsageError `tenant-query-unreadable`, or what `refuse` makes of it */
+/** @throws UsageError `query-unsupported`, or what `refuse` makes of it */
 export function readQuery(query: string, refuse: Refuse = unreadable): QueryText {
   const { text, tokens } = tokensOf(query, refuse);
   const clauses = clausesOf(query, tokens, refuse);
@@ -100,4 +100,6 @@ function isWhole(select: readonly Token[], alias: string): boolean {
 }
 
 const unreadable: Refuse = (query, why) =>
-  clientError('tenant-query-unreadable', `The query can't be bound to a tenant, ${why}: ${query}`);
+  sharedError('query-unsupported', `The query can't be bound to a tenant, ${why}: ${query}`, {
+    hint: 'Write one `SELECT` whose `FROM` begins with the whole document, such as `FROM c`, and read its lists by `JOIN`.',
+  });

@@ -22,7 +22,7 @@ const ALLOWED = /--\s*all tenants\s*:\s*\S/i;
 const KEPT = 1000;
 
 /**
- * Returns the pool, whose `query` throws `sql-of-all-tenants` for a statement that is not confined to one tenant; so do the
+ * Returns the pool, whose `query` throws `all-tenants` for a statement that is not confined to one tenant; so do the
  * clients of its `connect`. Drizzle and other libraries over it are refused too. Statements are never changed.
  */
 export function guardSql<T extends SqlQueryable>(target: T, schema: SqlSchema, options: SqlGuardOptions = {}): T {
@@ -45,12 +45,16 @@ function guardOf(schema: SqlSchema, { unknown = 'refuse', current }: SqlGuardOpt
     if (text === undefined || ALLOWED.test(text)) return;
     for (const { rows, why, tenants } of verdictsOf(text)) {
       if (rows === 'leaks' || (rows === 'unknown' && unknown === 'refuse'))
-        throw clientError('sql-of-all-tenants', `The query isn’t confined to one ${schema.tenant}: ${why}: ${text}`);
+        throw clientError('all-tenants', `The query isn’t confined to one ${schema.tenant}: ${why}: ${text}`, {
+          hint: 'Compare the tenant column with the tenant, or use `sqlForTenant`. If all tenants are wanted, write `-- all tenants: REASON` into the statement.',
+        });
       const now = current?.();
       if (now === undefined || rows !== 'safe' || tenants.length === 0) continue;
       const named = tenants.map((of) => (/^\$\d+$/.test(of) ? values[Number(of.slice(1)) - 1] : of));
       if (!named.some((of) => String(of) === String(now)))
-        throw clientError('sql-of-all-tenants', `The query names another ${schema.tenant} than ${now}: ${text}`);
+        throw clientError('all-tenants', `The query names another ${schema.tenant} than ${now}: ${text}`, {
+          hint: 'Compare the tenant column with the tenant, or use `sqlForTenant`. If all tenants are wanted, write `-- all tenants: REASON` into the statement.',
+        });
     }
   };
 }

@@ -1,6 +1,6 @@
 // SQL for one tenant. Nothing of the check, nor of PostgreSQL's parser, is loaded before `readSqlSchema` is called.
 import { once } from '../base/once.ts';
-import { clientError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 const loadCheck = once(() => import('../sql-check/index.ts'));
 
@@ -28,16 +28,16 @@ export interface SqlVerdict {
 export interface SqlSchema {
   /** The tenant column. */
   readonly tenant: string;
-  /** @throws UsageError `sql-unreadable` */
+  /** @throws UsageError `query-unsupported` */
   check(text: string): readonly SqlVerdict[];
-  /** @throws UsageError `sql-unreadable`, `sql-tenant-refused` */
+  /** @throws UsageError `query-unsupported` */
   addTenant(text: string): { readonly text: string; readonly parameter: number };
 }
 
 /**
  * Reads DDL, and loads PostgreSQL's parser.
  *
- * @throws UsageError `sql-unreadable`
+ * @throws UsageError `query-unsupported`
  */
 export async function readSqlSchema({ ddl, tenant }: SqlSchemaOptions): Promise<SqlSchema> {
   const { loadParser, readDdl, checkStatement, addTenant } = await loadCheck();
@@ -53,9 +53,10 @@ export async function readSqlSchema({ ddl, tenant }: SqlSchemaOptions): Promise<
     addTenant: (text) => {
       const result = addTenant(parser, catalog, text, 'the query');
       if (result.kind === 'rewritten') return result;
-      throw clientError(
-        'sql-tenant-refused',
+      throw sharedError(
+        'query-unsupported',
         `The query can’t be restricted to one ${catalog.tenant}: ${result.why}: ${text}`,
+        { hint: 'Write the condition into the statement, and check it with `millrace sql check`.' },
       );
     },
   };
@@ -65,7 +66,7 @@ export async function readSqlSchema({ ddl, tenant }: SqlSchemaOptions): Promise<
  * The statement with the tenant's condition on each of its tables. It keeps SQL in which a condition was forgotten to one
  * tenant. It is no protection from SQL that an attacker writes: row-level security is.
  *
- * @throws UsageError `sql-tenant-refused` where the condition can't be added with certainty; `sql-unreadable`
+ * @throws UsageError `query-unsupported` where the condition can't be added with certainty; `query-unsupported`
  */
 export function sqlForTenant(
   schema: SqlSchema,
@@ -75,9 +76,10 @@ export function sqlForTenant(
   const { text: restricted, parameter } = schema.addTenant(text);
   if (parameter === 0) return { text, values };
   if (values.length !== parameter - 1)
-    throw clientError(
-      'sql-tenant-refused',
+    throw sharedError(
+      'query-unsupported',
       `The query has ${parameter - 1} parameters and ${values.length} values: ${text}`,
+      { hint: 'Write the condition into the statement, and check it with `millrace sql check`.' },
     );
   return { text: restricted, values: [...values, tenant] };
 }

@@ -17,7 +17,7 @@ export interface TenantGuardOptions {
 }
 
 /**
- * For development and tests: a database whose containers, or a container that, throws `query-of-all-tenants` where a query or
+ * For development and tests: a database whose containers, or a container that, throws `all-tenants` where a query or
  * a feed names no tenant. It changes no request and no result. Only what is opened from the returned object is checked.
  * With `NODE_ENV=production` it returns the given object and sends nothing.
  * @throws UsageError `container-missing` for a name in `containers`, or for the given container
@@ -69,7 +69,7 @@ function guarded(container: Container, field: KeyPath, paths: readonly KeyPath[]
     isFirst && (Array.isArray(key) ? key.length >= levels && isValue(key[0]) : levels === 1 && isValue(key));
   const need = (what: string, holds: boolean, ...given: readonly unknown[]): void => {
     if (holds || given.some((each) => isObject(each) && ACROSS in each)) return;
-    throw clientError('query-of-all-tenants', `${what} of ${container.id} names no tenant in ${pathText(field)}`);
+    throw clientError('all-tenants', `${what} of ${container.id} names no tenant in ${pathText(field)}`);
   };
   const { items } = container;
   const query = (spec: string | SqlQuerySpec, options?: FeedOptions) => {

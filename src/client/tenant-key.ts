@@ -4,6 +4,7 @@ import { once } from '../base/once.ts';
 import { throwMissing } from '../cosmos/container-missing.ts';
 import { type KeyPath, splitPath } from '../cosmos/paths.ts';
 import { withRetry } from '../cosmos/retry.ts';
+import { sharedError } from '../base/shared-errors.ts';
 import { clientError } from './errors.ts';
 
 /** The value of the tenant field: a text that is not empty, or a finite number. 1 and "1" are two tenants. */
@@ -14,14 +15,16 @@ export type KeyLevel = string | number | boolean | null;
 /** The service refuses longer values of a key (ASM-E40). */
 const LONGEST_BYTES = 2_048;
 
-/** @throws UsageError `tenant-value-wrong` */
+/** @throws UsageError `option-invalid` */
 export function checkedTenant(tenant: unknown): Tenant {
   // 0 and -0 are one key.
   if (typeof tenant === 'number' && Number.isFinite(tenant)) return tenant === 0 ? 0 : tenant;
   // Half a surrogate pair can't be sent, and the service would store something else.
   const isText = typeof tenant === 'string' && tenant !== '' && tenant.isWellFormed();
   if (isText && Buffer.byteLength(tenant) <= LONGEST_BYTES) return tenant;
-  throw clientError('tenant-value-wrong', `${shown(tenant)} can't be a tenant`);
+  throw sharedError('option-invalid', `${shown(tenant)} can't be a tenant`, {
+    hint: 'Pass the value that the tenant’s documents have in the first level of the partition key.',
+  });
 }
 
 /** `/tenantId`, or `tenantId` for short. */
@@ -72,7 +75,7 @@ export async function tenantPaths(
 
 /**
  * The full key of a document. `rest`: the levels after the tenant; the last may be missing where it is the id.
- * @throws UsageError `tenant-key-wrong`
+ * @throws UsageError `option-invalid`
  */
 export function fullKeyOf(
   { id: container }: Container,
@@ -85,8 +88,8 @@ export function fullKeyOf(
   const key = [tenant, ...rest, ...(endsInId ? [id] : [])];
   if (key.length === paths.length) return key;
   const levels = paths.slice(1).map(pathText).join(', ') || 'no further level';
-  throw clientError(
-    'tenant-key-wrong',
+  throw sharedError(
+    'option-invalid',
     `${rest.length} values for the key of ${container} after the tenant: it has ${levels}`,
   );
 }

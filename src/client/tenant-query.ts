@@ -2,7 +2,6 @@ import type { Container, FeedOptions, SqlQuerySpec } from '@azure/cosmos';
 import { MillraceError } from '../base/errors.ts';
 import { digest, isObject } from '../base/json.ts';
 import { sharedError } from '../base/shared-errors.ts';
-import { clientError } from './errors.ts';
 import { QueryPages } from '../cosmos/query-pages.ts';
 
 /** What is sent. */
@@ -35,7 +34,7 @@ export class TenantQuery<T> implements AsyncIterable<T> {
 
   /**
    * Every result.
-   * @throws UsageError `tenant-key-wrong`, `tenant-field-wrong`, `container-missing`;
+   * @throws UsageError `option-invalid`, `tenant-field-wrong`, `container-missing`;
    * MillraceError `query-interrupted`, `query-lost`
    */
   async all(): Promise<T[]> {
@@ -62,7 +61,7 @@ export class TenantQuery<T> implements AsyncIterable<T> {
    * One page, of `maxItemCount` results at most. `continuation` is the one of the page before, of the same query and
    * tenant; it is opaque. If the query names a part of the key only and the service can't sort or combine its results
    * without the client, there is no continuation.
-   * @throws UsageError `continuation-invalid`, `tenant-page-unsupported`, and as `all`
+   * @throws UsageError `continuation-invalid`, `query-unsupported`, and as `all`
    */
   async page(continuation?: string): Promise<TenantPage<T>> {
     const bound = await this.#bind();
@@ -74,7 +73,9 @@ export class TenantQuery<T> implements AsyncIterable<T> {
       const { token } = pages;
       if (pages.done) return { items };
       if (token === undefined)
-        throw clientError('tenant-page-unsupported', `This query has no continuation: ${bound.spec.query}`);
+        throw sharedError('query-unsupported', `This query has no continuation: ${bound.spec.query}`, {
+          hint: 'Name the other levels of the key in `within`, or read the query to its end by `for await` or `all()`.',
+        });
       // An empty page is not always the last.
       if (items.length > 0)
         return { items, continuation: Buffer.from(JSON.stringify({ asked, token })).toString('base64url') };

@@ -3,6 +3,7 @@ import { isObject } from '../base/json.ts';
 import { type KeyPath, valueAtPath } from '../cosmos/paths.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Type } from '../pipeline/types.ts';
+import { sharedError } from '../base/shared-errors.ts';
 import { clientError } from './errors.ts';
 import { property, readQuery, withConditions } from './query-text.ts';
 import { type KeyLevel, type Tenant, checkedTenant, fullKeyOf, pathText, tenantPaths } from './tenant-key.ts';
@@ -49,14 +50,14 @@ export interface TenantReader<D extends object> {
   /**
    * A point read. `rest` is the key after the tenant; the last level may be left out if it is `/id`. Undefined: there
    * is no such document.
-   * @throws UsageError `tenant-key-wrong`, `tenant-field-wrong`, `container-missing`
+   * @throws UsageError `option-invalid`, `tenant-field-wrong`, `container-missing`
    */
   read(id: string, ...rest: KeyLevel[]): Promise<(D & Resource) | undefined>;
   /**
    * A query over the tenant's documents; sent when its results are read. Its `FROM` begins with the whole document.
    * Every result comes of a document of the tenant. A result that is a whole document is also compared with the
    * tenant; of other results the text alone ensures it.
-   * @throws UsageError `tenant-query-unreadable`, `tenant-option-refused`
+   * @throws UsageError `query-unsupported`, `option-invalid`
    */
   query<T = D & Resource>(query: string | SqlQuerySpec, options?: TenantQueryOptions): TenantQuery<T>;
 }
@@ -65,7 +66,7 @@ export interface TenantReader<D extends object> {
  * For applications: `forTenant(database.container('orders'), session.tenantId).query('SELECT * FROM c')` reads the
  * orders of one tenant. Cheap enough for one call a request. The first level of the container's partition key is the
  * tenant.
- * @throws UsageError `tenant-value-wrong`
+ * @throws UsageError `option-invalid`
  */
 export function forTenant<D extends object = Record<string, unknown>>(
   container: Container,
@@ -129,7 +130,7 @@ const parameterOf = (level: number): string => `${PARAMETER}${level}`;
 function refuseParameters({ query, parameters = [] }: SqlQuerySpec): void {
   const taken = parameters.find(({ name }) => name.toLowerCase().startsWith(PARAMETER.toLowerCase()));
   if (taken)
-    throw clientError('tenant-query-unreadable', `The query has a parameter ${taken.name}: ${query}`, {
+    throw sharedError('query-unsupported', `The query has a parameter ${taken.name}: ${query}`, {
       hint: `Give the parameter a name that does not begin with ${PARAMETER}.`,
     });
 }
@@ -139,13 +140,15 @@ function refuseOptions(options: object): void {
     ([name, value]) => value !== undefined && !(HARMLESS as readonly string[]).includes(name),
   );
   if (refused)
-    throw clientError('tenant-option-refused', `The option ${refused[0]} is not allowed in a tenant's query`);
+    throw sharedError('option-invalid', `The option ${refused[0]} is not allowed in a tenant's query`, {
+      hint: 'Leave the option out. `forTenant` sets the partition key itself.',
+    });
 }
 
 function refuseLevels({ id }: Container, paths: readonly KeyPath[], levels: readonly unknown[]): void {
   if (levels.length > paths.length || levels.includes(undefined))
-    throw clientError(
-      'tenant-key-wrong',
+    throw sharedError(
+      'option-invalid',
       `\`within\` doesn't fit the partition key of ${id}: ${paths.map(pathText).join(', ')}`,
     );
 }

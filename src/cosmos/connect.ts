@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { Constants, CosmosClient, type CosmosClientOptions, type PluginConfig, PriorityLevel } from '@azure/cosmos';
+import { sharedError } from '../base/shared-errors.ts';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { once } from '../base/once.ts';
 import type { AccountSettings } from '../base/accounts.ts';
@@ -72,8 +73,8 @@ export async function checkAccount(client: CosmosClient, endpoint: string, setti
     if (error instanceof UsageError) throw error;
     const failure = failureOf(error);
     if (failure.kind === 'denied') {
-      throw cosmosError(
-        'account-denied',
+      throw sharedError(
+        'denied',
         `The Cosmos DB account at ${endpoint} refused access: ${failure.message.split('\n')[0]}`,
         {
           cause: error,
@@ -81,13 +82,9 @@ export async function checkAccount(client: CosmosClient, endpoint: string, setti
         },
       );
     }
-    throw cosmosError(
-      'account-unreachable',
-      `The Cosmos DB account at ${endpoint} can't be reached: ${messageOf(error)}`,
-      {
-        cause: error,
-        hint: `Check the endpoint in ${setting} and the network. \`millrace dev\` needs no account.`,
-      },
-    );
+    throw sharedError('unreachable', `The Cosmos DB account at ${endpoint} can't be reached: ${messageOf(error)}`, {
+      cause: error,
+      hint: `Check the endpoint in ${setting} and the network. \`millrace dev\` needs no account.`,
+    });
   }
 }

@@ -1,16 +1,6 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
 export const COSMOS_ERRORS = {
-  'account-denied': {
-    meaning: 'The Cosmos DB account refused the key or the identity.',
-    hint: 'Check the key, or give the identity the role "Cosmos DB Built-in Data Contributor" on the account or the database.',
-    usage: true,
-  },
-  'account-unreachable': {
-    meaning: 'The Cosmos DB account can’t be reached.',
-    hint: 'Check the endpoint and the network.',
-    usage: true,
-  },
   'ambiguous-outcome': {
     meaning: 'A write got no answer, so it is unknown whether it took effect.',
     hint: 'Read the document, compare, and then decide whether to write again.',
@@ -45,11 +35,6 @@ export const COSMOS_ERRORS = {
   'query-lost': {
     meaning: 'A physical partition was split, and the client asks again and again for the partition that is gone.',
     hint: 'Repeat the query with a new `CosmosClient`: this one keeps its old list of partitions.',
-    retryable: true,
-  },
-  unavailable: {
-    meaning: 'Cosmos DB could not be reached, or throttled every attempt.',
-    hint: 'Check that the account is reachable and has enough throughput (429s in its metrics).',
     retryable: true,
   },
 } as const satisfies ErrorCatalogue;

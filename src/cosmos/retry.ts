@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import { type Failure, failureOf } from './failure.ts';
 import { COSMOS_ERRORS } from './errors.ts';
 import type { Meter } from './budget/charge-meter.ts';
-import { sharedError } from '../base/shared-errors.ts';
+import { SHARED_ERRORS, sharedError } from '../base/shared-errors.ts';
 
 export interface RetryOptions {
   readonly signal?: AbortSignal;
@@ -32,7 +32,7 @@ export class AmbiguousOutcome extends MillraceError<'ambiguous-outcome'> {
 /** Cosmos DB was unreachable, or throttled every attempt, for longer than the caller wanted to wait. */
 export class Unavailable extends MillraceError<'unavailable'> {
   constructor(message: string, cause: unknown) {
-    super('unavailable', message, { ...COSMOS_ERRORS.unavailable, cause });
+    super('unavailable', message, { ...SHARED_ERRORS.unavailable, cause });
   }
 }
 

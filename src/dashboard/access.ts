@@ -1,6 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
-import { dashboardError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
+import { dashboardError, SET_TOKEN } from './errors.ts';
 
 /** A reader may only read, an operator may also change. */
 export type DashboardRole = 'reader' | 'operator';
@@ -20,16 +21,22 @@ export const isLoopback = (address: string): boolean =>
 
 /**
  * Whether the dashboard may be open at this address with these tokens.
- * @throws UsageError `dashboard-token`
+ * @throws UsageError `setting-invalid`
  */
 export function assertClosed(address: string, { operator, reader }: DashboardTokens): void {
   for (const token of [operator, reader])
     if (token !== undefined && token.length < SHORTEST_TOKEN)
-      throw dashboardError('dashboard-token', `A token of the dashboard has fewer than ${SHORTEST_TOKEN} characters`);
+      throw sharedError('setting-invalid', `A token of the dashboard has fewer than ${SHORTEST_TOKEN} characters`, {
+        hint: SET_TOKEN,
+      });
   if (operator !== undefined && operator === reader)
-    throw dashboardError('dashboard-token', 'The dashboard’s tokens of operators and of readers are the same');
+    throw sharedError('setting-invalid', 'The dashboard’s tokens of operators and of readers are the same', {
+      hint: SET_TOKEN,
+    });
   if (operator === undefined && reader === undefined && !isLoopback(address))
-    throw dashboardError('dashboard-token', `The dashboard would listen at ${address} without a token`);
+    throw sharedError('setting-invalid', `The dashboard would listen at ${address} without a token`, {
+      hint: SET_TOKEN,
+    });
 }
 
 /**

@@ -1,17 +1,9 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
+export const SET_TOKEN =
+  'Set MILLRACE_DASHBOARD_TOKEN to at least 16 random characters, or leave MILLRACE_DASHBOARD_ADDRESS out.';
+
 export const DASHBOARD_ERRORS = {
-  'dashboard-address': {
-    meaning: 'The dashboard can’t listen at this address and port.',
-    hint: 'Choose a free port, or 0 for any, and an address of this machine.',
-    usage: true,
-  },
-  'dashboard-token': {
-    meaning:
-      'The dashboard would be open to other machines without a token, or a token is too short, or both tokens are the same.',
-    hint: 'Set MILLRACE_DASHBOARD_TOKEN to at least 16 random characters, or leave MILLRACE_DASHBOARD_ADDRESS out.',
-    usage: true,
-  },
   'dashboard-full': {
     meaning: 'As many browsers as the dashboard serves read its stream already.',
     hint: 'Close dashboards that are not in use.',

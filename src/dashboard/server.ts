@@ -3,6 +3,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { getCookie, setCookie } from 'hono/cookie';
+import { sharedError } from '../base/shared-errors.ts';
 import { messageOf } from '../base/errors.ts';
 import { once } from '../base/once.ts';
 import type { Operation } from '../verbs/operation.ts';
@@ -39,7 +40,7 @@ export interface Dashboard extends AsyncDisposable {
   readonly readers: number;
 }
 
-/** @throws UsageError `dashboard-token`, `dashboard-address` */
+/** @throws UsageError `setting-invalid`, `cannot-listen` */
 export async function startDashboard(options: DashboardOptions): Promise<Dashboard> {
   const { operations, address, port, tokens, everyMs, actor, version } = options;
   assertClosed(address, tokens);
@@ -67,7 +68,7 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
   try {
     await event(server, 'listening');
   } catch (cause) {
-    throw dashboardError('dashboard-address', `The dashboard can’t listen at ${address}:${port}: ${messageOf(cause)}`, {
+    throw sharedError('cannot-listen', `The dashboard can’t listen at ${address}:${port}: ${messageOf(cause)}`, {
       cause,
     });
   }

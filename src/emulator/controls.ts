@@ -9,7 +9,6 @@ import { dropContainer } from './cosmos/resources/resources.ts';
 import { restore } from './cosmos/resources/restore.ts';
 import { WireError } from './cosmos/wire/wire.ts';
 import { sharedError } from '../base/shared-errors.ts';
-import { emulatorError } from './errors.ts';
 
 /** Commands to a running server. A container is named `database/container`. All throw UsageError. */
 export interface Controls {
@@ -96,7 +95,9 @@ function containerNamed(account: StoredAccount, name: string): StoredContainer {
 function kept(account: StoredAccount, ms: number): number {
   const { historyMs = 0 } = account.faults;
   if (ms <= historyMs) return ms;
-  throw emulatorError('emulator-no-history', `The server can't go back ${ms} ms: it keeps the last ${historyMs} ms.`);
+  throw sharedError('option-invalid', `The server can't go back ${ms} ms: it keeps the last ${historyMs} ms.`, {
+    hint: 'Set the fault `historyMs` (`--history`) to at least this time before the writes.',
+  });
 }
 
 function restoreOne(account: StoredAccount, name: string, time: number): number {
@@ -120,12 +121,12 @@ const namesIn = (account: StoredAccount): string[] =>
 
 function unknown(account: StoredAccount, name: string): UsageError {
   const known = namesIn(account);
-  return emulatorError('emulator-container-unknown', `There is no container '${name}'.`, {
+  return sharedError('not-found', `There is no container '${name}'.`, {
     hint: known.length === 0 ? 'Create a container first.' : `Name one of: ${known.join(', ')}.`,
   });
 }
 
 function atLeast(least: number, value: number, what: string): number {
   if (Number.isFinite(value) && value >= least) return value;
-  throw emulatorError('emulator-number-invalid', `${what} is ${value}: it must be a number of at least ${least}.`);
+  throw sharedError('option-invalid', `${what} is ${value}: it must be a number of at least ${least}.`);
 }

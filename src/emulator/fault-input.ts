@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Faults } from './cosmos/time-and-charge/faults.ts';
 import { isKind, KINDS } from './cosmos/wire/kind.ts';
-import { emulatorError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 const share = z.number().min(0).max(1);
 const ms = z.number().min(0);
@@ -68,7 +68,7 @@ export function emulatorFaultsOf(given: Faults | 'adverse'): Faults {
   if (given === 'adverse') return ADVERSE;
   const { success, error } = faults.safeParse(given);
   if (success) return given;
-  throw emulatorError('emulator-faults-invalid', `These faults are not valid: ${z.prettifyError(error)}`, {
+  throw sharedError('option-invalid', `These faults are not valid: ${z.prettifyError(error)}`, {
     hint: `Name one or more of ${Object.keys(faults.shape).join(', ')}, or 'adverse' for all faults of a bad day.`,
   });
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CosmosClientOptions } from '@azure/cosmos';
+import { sharedError } from '../base/shared-errors.ts';
 import type { UsageError } from '../base/errors.ts';
 import { admin } from './admin.ts';
 import { controls } from './controls.ts';
@@ -25,7 +26,6 @@ import { emulatorFaultsOf } from './fault-input.ts';
 import { emulatorCheckOptions, listenRefusal } from './options.ts';
 import type { EmulatorOptions } from './options.ts';
 import type { newCertificate } from './tls.ts';
-import { emulatorError } from './errors.ts';
 
 export type { Controls } from './controls.ts';
 export { TENANT as EMULATOR_TENANT } from './entra/access.ts';
@@ -196,10 +196,12 @@ const identityOf = (issuer: Issuer): RequestIdentity => ({
 /** Throws UsageError if the server issues no tokens, or has no principal of that name. */
 function credentialOf(issuer: Issuer | undefined, name: string): Credential {
   if (!issuer) {
-    throw emulatorError('emulator-without-tokens', 'This server issues no tokens: clients send them only over TLS.');
+    throw sharedError('option-invalid', 'This server issues no tokens: clients send them only over TLS.', {
+      hint: 'Start it with `tls: true`.',
+    });
   }
   if (!issuer.names.includes(name)) {
-    throw emulatorError('emulator-principal-unknown', `There is no principal '${name}'.`, {
+    throw sharedError('not-found', `There is no principal '${name}'.`, {
       hint: `Name one of: ${issuer.names.join(', ')}.`,
     });
   }

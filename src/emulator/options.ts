@@ -1,9 +1,9 @@
+import { sharedError } from '../base/shared-errors.ts';
 import type { UsageError } from '../base/errors.ts';
 import type { Faults } from './cosmos/time-and-charge/faults.ts';
 import { checkPrincipals } from './entra/access.ts';
 import type { Principals } from './entra/access.ts';
 import { emulatorFaultsOf } from './fault-input.ts';
-import { emulatorError } from './errors.ts';
 
 export interface EmulatorOptions {
   /** 0, the default, takes any free port. */
@@ -47,7 +47,9 @@ export function emulatorCheckOptions({
   if (principals !== undefined) {
     checkPrincipals(principals);
     if (!tls) {
-      throw emulatorError('emulator-principals-need-tls', 'Principals need `tls`: clients send tokens only over TLS.');
+      throw sharedError('option-invalid', 'Principals need `tls`: clients send tokens only over TLS.', {
+        hint: 'Set `tls` too, or leave the principals out.',
+      });
     }
   }
   checkHost(host, allowRemote, tls);
@@ -56,7 +58,9 @@ export function emulatorCheckOptions({
 function checkHost(host: string, allowRemote: boolean, tls: boolean): void {
   if (/^(?:127\.|::1$|localhost$)/.test(host)) return;
   if (!allowRemote) {
-    throw emulatorError('emulator-host-not-local', `Other machines could reach the server at the host ${host}.`);
+    throw sharedError('option-invalid', `Other machines could reach the server at the host ${host}.`, {
+      hint: 'Leave the host out, or set `allowRemote` if other machines may read and write every document.',
+    });
   }
   process.emitWarning(
     `The embedded Cosmos DB server listens on ${host}: other machines can reach it${tls ? '' : ', unencrypted'}.`,
@@ -65,18 +69,18 @@ function checkHost(host: string, allowRemote: boolean, tls: boolean): void {
 
 function checkKey(key: string): void {
   if (/^[A-Za-z0-9+/]+={0,2}$/.test(key) && key.length % 4 === 0) return;
-  throw emulatorError('emulator-key-invalid', 'The emulator key is not Base64.');
+  throw sharedError('option-invalid', 'The emulator key is not Base64.', {
+    hint: 'Leave the key out to use the published emulator key.',
+  });
 }
 
 /** The error for a port on which the server can't listen. */
 export function listenRefusal(error: unknown, port: number, host: string): UsageError {
   const code = (error as { code?: string }).code;
   if (code === 'EADDRINUSE') {
-    return emulatorError('emulator-port-in-use', `Port ${port} on ${host} is already in use.`, { cause: error });
+    return sharedError('cannot-listen', `Port ${port} on ${host} is already in use.`, { cause: error });
   }
-  return emulatorError(
-    'emulator-cannot-listen',
-    `The emulator can't listen on ${host}:${port} (${code ?? 'unknown reason'}).`,
-    { cause: error },
-  );
+  return sharedError('cannot-listen', `The emulator can't listen on ${host}:${port} (${code ?? 'unknown reason'}).`, {
+    cause: error,
+  });
 }

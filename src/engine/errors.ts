@@ -1,11 +1,6 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
 export const ENGINE_ERRORS = {
-  'backlog-lost': {
-    meaning: 'Another host has taken over the range whose changes this host was setting aside.',
-    hint: 'Nothing to do: the other host reads these changes.',
-    retryable: true,
-  },
   'erasure-gone': {
     meaning: 'Another process removed the record of the erasure while this one worked by it.',
     hint: 'Look at `millrace audit`. If the tenant still has to be erased, begin again.',
@@ -13,10 +8,6 @@ export const ENGINE_ERRORS = {
   'erasures-full': {
     meaning: 'The pipeline has as many records of erased tenants as one document can hold.',
     hint: 'Remove the records of tenants that no longer write anything, and begin again.',
-  },
-  'hubs-missing': {
-    meaning: 'A projection publishes events, but the engine was opened without event hubs.',
-    hint: 'Pass `hub` to the engine.',
   },
   'letter-body-damaged': {
     meaning: 'The blob that holds the change of a dead letter can’t be read.',
@@ -39,16 +30,6 @@ export const ENGINE_ERRORS = {
   'view-not-built': {
     meaning: 'The projection has no current version: it was added after the first start and was never built.',
     hint: 'Run `millrace projections rebuild NAME`, then `millrace projections promote NAME`.',
-    usage: true,
-  },
-  'view-pipeline-unnamed': {
-    meaning: 'The state container holds the views of several pipelines.',
-    hint: "Name one: `openViews(container, { pipeline: 'NAME' })`.",
-    usage: true,
-  },
-  'view-unknown': {
-    meaning: 'There is no view of this name.',
-    hint: 'Correct the name. A new projection has a view once its pipeline has run.',
     usage: true,
   },
   'waits-behind-parked': {

@@ -27,7 +27,6 @@ import { sendRunner } from '../kinds/send/send-runner.ts';
 import { shapeOf } from '../kinds/sink-type.ts';
 import { tableRunner } from '../kinds/table/table-runner.ts';
 import type { EventHubSink } from '../access/event-hub.ts';
-import { engineError } from './errors.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
 export interface RunnerOptions {
@@ -145,7 +144,10 @@ function publishers(
   { hub, stateContainer, again = false }: RunnerOptions,
 ): Runner[] {
   return publishes.map((spec) => {
-    if (!hub) throw engineError('hubs-missing', `${projectionId(spec)} publishes, but the engine got no event hubs`);
+    if (!hub)
+      throw sharedError('missing', `${projectionId(spec)} publishes, but the engine got no event hubs`, {
+        hint: 'Pass `hub` to the engine.',
+      });
     const echoes = [...projections, ...embeds].some(({ into }) => ref(into) === ref(spec.from));
     return publishRunner(spec, { sink: hub(spec.to), echoes, stateContainer, again });
   });
@@ -168,7 +170,7 @@ export const stayingAfterMoves = (runner: Runner): Runner => ({
 export function sinkContainer(name: string, model: Model): { name: string; keyPaths: string[][] } {
   const found = model.containers.find((container) => container.name === name);
   if (!found) {
-    throw sharedError('container-unknown', `There is no container ${name} in ${model.file}`, {
+    throw sharedError('not-found', `There is no container ${name} in ${model.file}`, {
       hint: 'Add it to the data-model document, or correct its name in the pipeline.',
     });
   }

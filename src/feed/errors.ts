@@ -14,12 +14,6 @@ export const FEED_ERRORS = {
     meaning: 'The source container was deleted and created again.',
     hint: 'Restart the hosts: they read the new container from its start, and count versions in a new epoch.',
   },
-  'continuation-foreign': {
-    meaning:
-      'The continuation token belongs to another container, or to a container that was deleted and created again.',
-    hint: 'Start from the beginning, from a time or from now.',
-    usage: true,
-  },
   'epoch-held': {
     meaning:
       'Keys of the container move to another shard, or have just done so. Until the move has ended, no lease of its readers goes back.',
@@ -60,11 +54,6 @@ export const FEED_ERRORS = {
   'lease-container-missing': {
     meaning: 'The lease container does not exist.',
     hint: 'Create the lease container, or correct its name.',
-    usage: true,
-  },
-  'lease-container-ttl': {
-    meaning: 'The lease container has another default time to live than -1.',
-    hint: 'Set its default time to live to -1 (on, no default).',
     usage: true,
   },
   'lease-in-doubt': {
@@ -112,11 +101,6 @@ export const FEED_ERRORS = {
   'position-empty': {
     meaning: 'A read or a checkpoint has an empty position. Storing it would read the whole range again.',
     hint: 'Report the message: the change feed always returns a position.',
-  },
-  'processor-option-invalid': {
-    meaning: 'An option of the processor has a value that can’t be used.',
-    hint: 'Correct the option; the message names it.',
-    usage: true,
   },
   'processor-stopped': {
     meaning: 'The processor was stopped before the call ended.',

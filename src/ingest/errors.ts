@@ -1,18 +1,6 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
 export const INGEST_ERRORS = {
-  'event-id-wrong': {
-    meaning: '`map` returned an id that is not a string, or is empty.',
-    hint: 'Return an id of one character or more, or no id.',
-  },
-  'event-key-missing': {
-    meaning: 'The document that `map` returned has no value for a part of its partition key.',
-    hint: 'Return every field of the partition key from `map`, or null if the event becomes no document.',
-  },
-  'event-mapped-wrong': {
-    meaning: '`map` returned a value that is not an object.',
-    hint: 'Return the document as an object, or null if the event becomes no document.',
-  },
   'event-not-json': {
     meaning: 'The body of an event is not JSON.',
     hint: 'Fix the producer, or declare the ingest with `format: "raw"` and read the bytes in `map`.',

@@ -30,7 +30,7 @@ export interface Target {
   readonly tenant?: TenantRule;
 }
 
-/** The target of an ingest. @throws UsageError `container-unknown` */
+/** The target of an ingest. @throws UsageError `not-found` */
 export function targetOf({ into }: IngestSpec, pipeline: Pipeline, model: Model): Target {
   const tenant = tenantRuleOf(pipeline, model, into.container);
   return { ...sinkContainer(into.container, model), ...(tenant && { tenant }) };
@@ -115,7 +115,10 @@ async function create(target: Target, row: Row, access: IngestAccess): Promise<'
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const answer = await access.create(target.name, key, id, body);
     if (answer.kind === 'done') return 'created';
-    if (answer.kind === 'refused') return sharedError('document-refused', answer.why);
+    if (answer.kind === 'refused')
+      return sharedError('document-refused', answer.why, {
+        hint: 'Check the size of the document, its id and its partition key.',
+      });
     // The document exists, or the answer was lost; then the read finds our own document.
     const [found] = await access.read(target.name, key, [id]);
     if (found) return 'there';
@@ -128,12 +131,17 @@ function rowOf(spec: IngestSpec, target: Target, raw: RawEvent): Row | undefined
   const event: IngestEvent = { ...raw, properties: namesOf(raw.properties), body: bodyOf(spec, raw.body) };
   const mapped: unknown = spec.map(event);
   if (mapped === null || mapped === undefined) return undefined;
-  if (!isObject(mapped)) throw ingestError('event-mapped-wrong', `map returned a ${typeof mapped}, not a document`);
+  if (!isObject(mapped))
+    throw sharedError('value-invalid', `map returned a ${typeof mapped}, not a document`, {
+      hint: 'Return the document as an object, or null if the event becomes no document.',
+    });
   const { partition, sequence, offset, enqueuedAt } = raw;
   // With the time, since a hub that was deleted and created again begins its sequence at 0 again.
   const { id = digest([spec.from, partition, sequence, offset, enqueuedAt.getTime()]) } = mapped;
   if (typeof id !== 'string' || id === '')
-    throw ingestError('event-id-wrong', `map returned the id ${JSON.stringify(id)}`);
+    throw sharedError('value-invalid', `map returned the id ${JSON.stringify(id)}`, {
+      hint: 'Return an id of one character or more, or no id.',
+    });
   const body = { ...mapped, id, type: spec.into.type };
   const keyed = fullKey(body, target.keyPaths);
   if ('key' in keyed) {
@@ -141,7 +149,7 @@ function rowOf(spec: IngestSpec, target: Target, raw: RawEvent): Row | undefined
     return { event: raw, key: keyed.key, id, body, tenant };
   }
   const what = `The document has no value at ${keyed.missing}, which is part of its partition key`;
-  throw ingestError('event-key-missing', what, {
+  throw sharedError('key-missing', what, {
     hint: `Return ${keyed.missing.slice(1)} from \`map\`, or null if the event becomes no document.`,
   });
 }

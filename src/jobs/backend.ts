@@ -7,10 +7,10 @@ import {
   Worker,
   type WorkerOptions,
 } from 'bullmq';
+import { sharedError } from '../base/shared-errors.ts';
 import { type UsageError, messageOf } from '../base/errors.ts';
 import { postgresAddress } from '../postgres/postgres-address.ts';
 import { type RedisByToken, redisByToken } from './redis-token.ts';
-import { jobsError } from './errors.ts';
 import { JOBS_SCHEMA } from './schema.ts';
 
 /** Prefix of our keys in Redis. */
@@ -47,7 +47,7 @@ export interface BullJob {
  * `redis://` and `rediss://`: Redis 6.2 or later. `postgres://` and `postgresql://`: PostgreSQL 13 or later, with BullMQ's
  * own backend, which creates its tables at the first connection. An address in Azure with a user and no password signs in
  * with tokens of this process's identity.
- * @throws UsageError `jobs-url-invalid`, `jobs-unreachable`
+ * @throws UsageError `setting-invalid`, `unreachable`
  */
 export function openBackend(url: string): Promise<Backend> {
   const scheme = schemeOf(url);
@@ -119,14 +119,17 @@ function schemeOf(url: string): string {
 }
 
 /** The message must not contain the value, which may hold a password. */
-const invalid = (why: string): UsageError => jobsError('jobs-url-invalid', `The setting JOBS_URL ${why}`);
+const invalid = (why: string): UsageError =>
+  sharedError('setting-invalid', `The setting JOBS_URL ${why}`, {
+    hint: 'Write it as `redis://HOST:6379`, `rediss://:PASSWORD@HOST:6380` or `postgres://USER:PASSWORD@HOST:5432/DATABASE`. In Azure, a user without a password signs in by identity.',
+  });
 
 /** No server listens at the address, or there is no such host: the address is wrong, or the server must be started first. */
 const isRefused = (error: unknown): boolean =>
   error instanceof Error && /ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ENETUNREACH/.test(wordsOf(error));
 const wordsOf = (error: Error): string => ('code' in error ? `${error.message} ${String(error.code)}` : error.message);
 
-/** @throws UsageError `jobs-unreachable` */
+/** @throws UsageError `unreachable` */
 async function answered<T>(ask: (trouble: (error: unknown) => void) => Promise<T>): Promise<T> {
   let last: unknown;
   const { promise: late, reject } = Promise.withResolvers<never>();
@@ -139,7 +142,10 @@ async function answered<T>(ask: (trouble: (error: unknown) => void) => Promise<T
     return await Promise.race([ask(trouble), late]);
   } catch (error) {
     const why = `The datastore of the background jobs can't be used: ${messageOf(last ?? error)}`;
-    throw jobsError('jobs-unreachable', why, { cause: error });
+    throw sharedError('unreachable', why, {
+      hint: 'Check `JOBS_URL`, the network and the rights. In PostgreSQL the role must be able to create a schema, once.',
+      cause: error,
+    });
   } finally {
     clearTimeout(timer);
   }

@@ -88,7 +88,7 @@ export class Jobs<K extends object = JobKinds> {
 
   /**
    * `name`: the queue's name; each pipeline has its own.
-   * @throws UsageError `jobs-url-invalid`, `jobs-unreachable`
+   * @throws UsageError `setting-invalid`, `unreachable`
    */
   static async open<K extends object = JobKinds>(url: string, name: string): Promise<Jobs<K>> {
     const backend = await openBackend(url);

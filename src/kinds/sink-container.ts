@@ -1,6 +1,6 @@
 import { type KeyPath, fullKey } from '../cosmos/paths.ts';
 import type { Key } from '../feed/reading/change.ts';
-import { projectionsError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 /** What a runner needs to know about the container that it writes to. */
 export interface SinkContainer {
@@ -8,12 +8,12 @@ export interface SinkContainer {
   readonly keyPaths: readonly KeyPath[];
 }
 
-/** The full key of a sink document. @throws MillraceError `sink-key-missing` */
+/** The full key of a sink document. @throws MillraceError `key-missing` */
 export function sinkKey(sink: SinkContainer, document: object): Key {
   const keyed = fullKey(document, sink.keyPaths);
   if ('key' in keyed) return keyed.key;
-  throw projectionsError(
-    'sink-key-missing',
+  throw sharedError(
+    'key-missing',
     `The document for ${sink.name} has no value at ${keyed.missing}, which is part of its partition key`,
     { hint: `Return ${keyed.missing.slice(1)} from \`map\` or \`groupBy\`.` },
   );

@@ -1,4 +1,5 @@
 // Checks what a projection is about to store: it must be JSON, and of the type that the model gives the sink's documents.
+import { sharedError } from '../base/shared-errors.ts';
 import type { MillraceError } from '../base/errors.ts';
 import { isObject, shown } from '../base/json.ts';
 import type { SourceRef } from '../pipeline/specs.ts';
@@ -48,7 +49,7 @@ export interface FitOptions {
   readonly tenant?: TenantRule | undefined;
 }
 
-/** Checks a document before it is stored. @throws MillraceError `value-not-storable`, `value-of-other-type`, `tenant-crossed` */
+/** Checks a document before it is stored. @throws MillraceError `value-invalid`, `value-of-other-type`, `tenant-crossed` */
 export type Fit = (change: Change, document: object, except?: ReadonlySet<string>) => void;
 
 export const fitOf =
@@ -63,7 +64,7 @@ export const fitOf =
 
 /**
  * Checks a value that has no known type: JSON must hold it, and must not change it silently.
- * @throws MillraceError `value-not-storable`
+ * @throws MillraceError `value-invalid`
  */
 export function assertStorable(value: unknown, what: string, path = ''): void {
   const found: { never?: Misfit } = {};
@@ -73,7 +74,9 @@ export function assertStorable(value: unknown, what: string, path = ''): void {
 }
 
 const notStorable = (what: string, { path, why }: Misfit): MillraceError =>
-  projectionsError('value-not-storable', `${what}: ${path === '' ? 'the value' : path} ${why}`);
+  sharedError('value-invalid', `${what}: ${path === '' ? 'the value' : path} ${why}`, {
+    hint: 'Return a value that the type allows, or leave the document out with `where`. Then run `millrace dead-letters redrive`.',
+  });
 
 const notOfType = (what: string, { path, why }: Misfit): MillraceError =>
   projectionsError('value-of-other-type', `${what}: ${path} ${why}`);

@@ -1,7 +1,7 @@
 // The changes that `millrace model apply` makes, as data; the calls to Cosmos DB are elsewhere.
 import { canonical } from '../base/json.ts';
 import type { Container, IndexingPolicy, Model } from './model.ts';
-import { modelError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 /** A container as Cosmos DB's API states it, with its throughput, which the API takes as a separate option. */
 export interface ContainerDefinition {
@@ -29,7 +29,7 @@ const TTL_ON = -1;
  * The containers of a model. `needs` are the index paths of Millrace's own queries, by container: they are added to a
  * policy that leaves them out. `sinks` are the containers with documents that Millrace writes: their TTL is switched on if
  * the document states none. Other containers keep theirs, because documents with a `ttl` would begin to expire.
- * @throws UsageError `container-key` for a container without a readable key
+ * @throws UsageError `model-wrong` for a container without a readable key
  */
 export const containerDefinitions = (
   model: Model,
@@ -42,7 +42,7 @@ export const containerDefinitions = (
     if (partitionKey.length === 0 || partitionKey.length > 3) {
       const { file, line } = container.at;
       const why = `Container ${name} (${file}:${line}) has ${partitionKey.length === 0 ? 'no readable partition key' : 'more than three key levels'}`;
-      throw modelError('container-key', why);
+      throw sharedError('model-wrong', why, { hint: 'Write one to three paths under `- **Partition Key**:`.' });
     }
     const defaultTtl = container.defaultTtl ?? (sinks.has(name) ? TTL_ON : undefined);
     return {

@@ -1,4 +1,5 @@
 import type { Container, OperationInput, PartitionKey } from '@azure/cosmos';
+import { sharedError } from '../base/shared-errors.ts';
 import type { MillraceError, UsageError } from '../base/errors.ts';
 import { assertFormat, formatOf } from '../base/format.ts';
 import { failureOf } from '../cosmos/failure.ts';
@@ -6,7 +7,6 @@ import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
 import { Refused, transact } from '../cosmos/transact.ts';
 import { parseDate } from '../pipeline/date.ts';
 import { type WindowUnit, timeWindow } from '../pipeline/time-window.ts';
-import { patternsError } from './errors.ts';
 
 export interface BinOptions {
   /** The container of the bins; each append gives the fields of its partition key. */
@@ -53,7 +53,7 @@ export interface EventBins<E extends BinEvent> {
   /**
    * Adds events, each once however often it is appended. Resolves when all are durable. If it rejects, some may be
    * durable, and the same call again adds the others. Events of a write whose answer was lost count as duplicates.
-   * @throws UsageError `event-invalid`, `bin-event-too-large`; MillraceError retryable `bin-contended`
+   * @throws UsageError `option-invalid`; MillraceError retryable `contended`
    */
   append(stream: Stream, events: readonly E[]): Promise<{ readonly added: number; readonly duplicates: number }>;
   /** Events with `from` ≤ time < `to`, by time and id. Memory holds one bin and the bins that overlap it. */
@@ -65,7 +65,7 @@ const ATTEMPTS = 50;
 /**
  * Stores the events of a stream in one document for each window, not for each event. A window with more events than one
  * bin holds gets another bin: one transaction seals the last bin and creates the next, so only the last takes events.
- * @throws UsageError `bins-invalid`
+ * @throws UsageError `option-invalid`
  */
 export function eventBins<E extends BinEvent>(options: BinOptions): EventBins<E> {
   const { maxEvents = 200, maxBytes = 100_000 } = options;
@@ -77,7 +77,7 @@ export function eventBins<E extends BinEvent>(options: BinOptions): EventBins<E>
   return new Bins<E>(options, maxEvents, maxBytes);
 }
 
-const invalid = (message: string, hint: string): UsageError => patternsError('bins-invalid', message, { hint });
+const invalid = (message: string, hint: string): UsageError => sharedError('option-invalid', message, { hint });
 
 interface Stored<E extends BinEvent> extends Bin<E> {
   readonly _etag: string;
@@ -131,12 +131,14 @@ class Bins<E extends BinEvent> implements EventBins<E> {
 
   /** The window of an event that a bin can take. */
   #windowOf(event: E): string {
-    if (typeof event.id !== 'string' || event.id === '') throw patternsError('event-invalid', 'An event has no id');
+    if (typeof event.id !== 'string' || event.id === '') throw sharedError('option-invalid', 'An event has no id');
     if (parseDate(event.at) === undefined)
-      throw patternsError('event-invalid', `Event ${event.id}: ${JSON.stringify(event.at)} is not a date`);
+      throw sharedError('option-invalid', `Event ${event.id}: ${JSON.stringify(event.at)} is not a date`);
     const bytes = bytesOf(event);
     if (bytes > this.#maxBytes)
-      throw patternsError('bin-event-too-large', `Event ${event.id} has ${bytes} bytes; a bin holds ${this.#maxBytes}`);
+      throw sharedError('option-invalid', `Event ${event.id} has ${bytes} bytes; a bin holds ${this.#maxBytes}`, {
+        hint: 'Raise `maxBytes`, or store the event elsewhere and its address in the bin.',
+      });
     return timeWindow(event.at, this.#options.window, this.#options.timeZone);
   }
 
@@ -241,13 +243,18 @@ class Bins<E extends BinEvent> implements EventBins<E> {
       if (error instanceof AmbiguousOutcome || kind === 'conflict' || kind === 'precondition') return false;
       if (!(error instanceof Refused)) throw error;
       if (kind === 'not-found') return false;
-      throw patternsError('bin-refused', `Cosmos DB refused the bin ${bin.id} with ${error.code}`, { cause: error });
+      throw sharedError('document-refused', `Cosmos DB refused the bin ${bin.id} with ${error.code}`, {
+        hint: 'Name every field of the partition key in `stream`, and check the rights of the identity.',
+        cause: error,
+      });
     }
   }
 }
 
 const contended = (window: string): MillraceError =>
-  patternsError('bin-contended', `Other writers changed the bins of ${window} on every attempt, or a bin is gone`);
+  sharedError('contended', `Other writers changed the bins of ${window} on every attempt, or a bin is gone`, {
+    hint: 'Let one writer append to a stream at a time, or append more events in one call. Keep all bins of a window, or none.',
+  });
 
 const keyOf = (stream: Stream): PartitionKey => Object.values(stream);
 const idOf = (window: string, number: number): string => `bin|${window}|${number}`;
@@ -258,7 +265,7 @@ const byTime = (a: BinEvent, b: BinEvent): number =>
 function dateOf(at: string | number): number {
   const ms = parseDate(at);
   if (ms !== undefined) return ms;
-  throw patternsError('event-invalid', `${JSON.stringify(at)} is not a date`, {
+  throw sharedError('option-invalid', `${JSON.stringify(at)} is not a date`, {
     hint: 'Give ISO 8601, or seconds or milliseconds since 1970.',
   });
 }

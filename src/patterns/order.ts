@@ -1,5 +1,5 @@
 import { valueAtPath } from '../cosmos/paths.ts';
-import { patternsError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 /** One term of an ORDER BY. */
 export interface OrderTerm {
@@ -12,10 +12,10 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
  * `c["placedAt"] DESC, c["id"] ASC`
- * @throws UsageError `order-invalid`
+ * @throws UsageError `option-invalid`
  */
 export function orderText(terms: readonly OrderTerm[]): string {
-  if (terms.length === 0) throw patternsError('order-invalid', 'orderBy has no path');
+  if (terms.length === 0) throw sharedError('option-invalid', 'orderBy has no path');
   return terms
     .map(({ path, descending = false }) => {
       const names = namesOf(path);
@@ -27,7 +27,7 @@ export function orderText(terms: readonly OrderTerm[]): string {
 function namesOf(path: string): string[] {
   const [first, ...names] = path.split('/');
   if (first === '' && names.length > 0 && names.every((name) => NAME.test(name))) return names;
-  throw patternsError('order-invalid', `${JSON.stringify(path)} is not a path that orderBy takes`);
+  throw sharedError('option-invalid', `${JSON.stringify(path)} is not a path that orderBy takes`);
 }
 
 /** The values that a document is ordered by. Its form keeps undefined apart from null in JSON too. */

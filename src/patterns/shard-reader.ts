@@ -3,7 +3,6 @@ import pMap from 'p-map';
 import { digest, isObject } from '../base/json.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { type OrderTerm, type Rank, compareRanks, orderText, rankOf } from './order.ts';
-import { patternsError } from './errors.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
 export interface ShardQuery {
@@ -43,12 +42,12 @@ interface Row {
  * Queries every shard at the same time and merges the answers in the order of `orderBy`; equals come shard by shard.
  * The continuation is the only state between pages and holds one continuation of Cosmos DB for each shard. For a
  * document that is written while pages are read, their rules apply (ASM-E52); every other document is returned once.
- * @throws UsageError `order-invalid`, `page-size-invalid`, `continuation-invalid`
+ * @throws UsageError `option-invalid`, `continuation-invalid`
  */
 export async function readShards<T extends Row>(container: Container, query: ShardQuery): Promise<ShardPage<T>> {
   const { partitionKeys, orderBy, pageSize = 100, concurrency = 32 } = query;
   if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 1_000)
-    throw patternsError('page-size-invalid', `${pageSize} is not a valid page size`);
+    throw sharedError('option-invalid', `${pageSize} is not a valid page size`);
   const text = `SELECT * FROM c${query.where === undefined ? '' : ` WHERE (${query.where})`} ORDER BY ${orderText(orderBy)}`;
   const asked = digest([partitionKeys, text, query.parameters ?? []]);
   const places = parse(query.continuation, asked, partitionKeys.length);

@@ -1,6 +1,6 @@
+import { sharedError } from '../base/shared-errors.ts';
 import type { UsageError } from '../base/errors.ts';
 import { murmur32 } from '../cosmos/murmur.ts';
-import { patternsError } from './errors.ts';
 
 export interface ShardOptions {
   /** The number of keys over which the writes of one key are spread; one key takes at most 10,000 RU/s. */
@@ -33,7 +33,7 @@ const MOST = 1_000;
 /**
  * Spreads the writes of one hot partition key over several. Suffixes have no padding, so the number of shards may
  * change: add the former number to `formerly`, so that readers also query the former keys.
- * @throws UsageError `shards-invalid`
+ * @throws UsageError `option-invalid`
  */
 export function shardedKey({ shards, by, everyMs = 1, formerly = [] }: ShardOptions): ShardedKey {
   for (const count of [shards, ...formerly]) {
@@ -66,4 +66,4 @@ function timeOf(of: string | number | Date): number {
   throw invalid(`${String(of)} is not a date since 1970`, 'Give a Date, ISO 8601 text or milliseconds since 1970.');
 }
 
-const invalid = (message: string, hint: string): UsageError => patternsError('shards-invalid', message, { hint });
+const invalid = (message: string, hint: string): UsageError => sharedError('option-invalid', message, { hint });

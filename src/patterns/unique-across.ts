@@ -15,7 +15,7 @@ import {
   changing,
   refusedBatch,
 } from './unique-document.ts';
-import { patternsError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 export interface UniqueAcrossRule extends UniqueRule {
   /** A container with the key `/id` and a default time to live of -1. Several constraints may share it. */
@@ -48,18 +48,18 @@ interface Reservation {
 
 /** How often a call finishes another writer's unfinished work before a value counts as taken. */
 const HELPS = 3;
-/** Races for a document that a call may lose in a row before it throws `document-changing`. */
+/** Races for a document that a call may lose in a row before it throws `contended`. */
 const ATTEMPTS = 20;
 
 /**
  * Keeps a value unique among all documents of a container, across partition keys: docs/SPEC-reservations.md. A document
  * with `uniqueness.<name>.pending` isn't settled and may be reverted: readers for which that matters leave it out.
- * @throws UsageError `unique-rule-invalid`
+ * @throws UsageError `option-invalid`
  */
 export function uniqueAcross(rule: UniqueAcrossRule): UniqueAcross {
   const { holdSeconds = 60 } = rule;
   if (Number.isInteger(holdSeconds) && holdSeconds >= 1) return new Across(rule, holdSeconds);
-  throw patternsError('unique-rule-invalid', `holdSeconds is ${holdSeconds}`, {
+  throw sharedError('option-invalid', `holdSeconds is ${holdSeconds}`, {
     hint: 'Give a whole number, 1 or more: longer than it takes to create a document.',
   });
 }
@@ -84,7 +84,7 @@ class Across implements UniqueAcross {
     const pending: Pending = { kind: 'create' };
     if (!(await this.#place(documents.marked(document, { token, pending }), key, token))) {
       await this.#abandon(value, token);
-      throw patternsError('document-exists', `${documents.container.id} already has a document ${document.id}`);
+      throw sharedError('exists', `${documents.container.id} already has a document ${document.id}`);
     }
     if (await this.#settle(document.id, key, value, { token, pending })) return;
     throw documents.taken(value, 'went to another document meanwhile', true);
@@ -306,6 +306,8 @@ class Across implements UniqueAcross {
     const keys = resource?.partitionKey?.paths.join(', ');
     if (keys === '/id' && resource?.defaultTtl === -1) return;
     const has = `its key is ${keys ?? 'unknown'}, its default time to live is ${resource?.defaultTtl ?? 'off'}`;
-    throw patternsError('reservations-container', `${this.#reservations.id} can't hold reservations: ${has}`);
+    throw sharedError('container-unfit', `${this.#reservations.id} can't hold reservations: ${has}`, {
+      hint: 'Create a separate container with the partition key `/id` and a default time to live of -1.',
+    });
   });
 }

@@ -31,19 +31,19 @@ export interface UniqueRule {
 export interface Unique {
   /**
    * Creates a document, or throws without any effect.
-   * @throws MillraceError `value-taken`, `document-exists`; UsageError `unique-value-invalid`
+   * @throws MillraceError `value-taken`, `exists`; UsageError `option-invalid`
    */
   create(document: UniqueDocument): Promise<void>;
   /**
    * Gives a document another value. The application changes its other fields, by patch or by a replacement that keeps
    * the field `uniqueness`.
-   * @throws MillraceError `value-taken`, `document-missing`, retryable `document-changing`; UsageError `unique-value-invalid`
+   * @throws MillraceError `value-taken`, `not-found`, retryable `contended`; UsageError `option-invalid`
    */
   change(id: string, key: PartitionKey, value: string): Promise<void>;
   /**
    * Deletes a document and frees its value. Documents must not be deleted in any other way, and must not expire. Also
    * resolves if another writer has deleted the document meanwhile.
-   * @throws MillraceError `document-missing`, retryable `document-changing`
+   * @throws MillraceError `not-found`, retryable `contended`
    */
   delete(id: string, key: PartitionKey): Promise<void>;
 }
@@ -71,7 +71,7 @@ export class UniqueDocuments {
   readonly #steps: KeyPath;
   readonly #normalize: (value: string) => string;
 
-  /** @throws UsageError `unique-rule-invalid` */
+  /** @throws UsageError `option-invalid` */
   constructor({ container, name, path, normalize = (value) => value }: UniqueRule) {
     if (!/^[A-Za-z][A-Za-z0-9_]{0,49}$/.test(name))
       throw invalid(
@@ -90,14 +90,14 @@ export class UniqueDocuments {
     this.#normalize = normalize;
   }
 
-  /** @throws UsageError `unique-value-invalid` */
+  /** @throws UsageError `option-invalid` */
   valueOf(document: unknown): string {
     return this.checked(valueAtPath(document, this.#steps));
   }
 
   checked(value: unknown): string {
     if (typeof value === 'string' && this.#normalize(value) !== '') return value;
-    throw patternsError('unique-value-invalid', `The value at ${this.path} is ${JSON.stringify(value)}`);
+    throw sharedError('option-invalid', `The value at ${this.path} is ${JSON.stringify(value)}`);
   }
 
   /** The id of the reservation of a value. */
@@ -126,7 +126,7 @@ export class UniqueDocuments {
     const keyed = fullKey(document, await this.keyPaths());
     if ('key' in keyed) return keyed.key;
     const what = `The document has no value at ${keyed.missing}, which is part of its partition key`;
-    throw patternsError('document-key-missing', what);
+    throw sharedError('option-invalid', what, { hint: 'Give the document every field of the partition key.' });
   }
 
   readonly keyPaths = once(async (): Promise<readonly KeyPath[]> => {
@@ -147,7 +147,7 @@ export class UniqueDocuments {
   /**
    * A document with its mark. The read may be stale; with `present` it returns the current document, which costs a
    * write. If the read finds no document or no mark, it writes too, since only a write is sure.
-   * @throws MillraceError `document-missing`; `document-unmarked` if this constraint did not create the document
+   * @throws MillraceError `not-found`; `document-unmarked` if this constraint did not create the document
    */
   async readMarked(id: string, key: PartitionKey, present: boolean) {
     const read = present ? undefined : await this.read(id, key);
@@ -173,7 +173,9 @@ export class UniqueDocuments {
     const patched = await patchWhere<UniqueDocument>(this.container.item(id, key), where, [operation]);
     if ('done' in patched) return patched.done;
     if (patched.refused === 'precondition') return undefined;
-    throw patternsError('document-missing', `${this.container.id} has no document ${id}`);
+    throw sharedError('not-found', `${this.container.id} has no document ${id}`, {
+      hint: 'Check the id and the partition key. Another process may have deleted the document.',
+    });
   }
 
   taken(value: string, why = 'belongs to another document', retryable = false): MillraceError {
@@ -205,10 +207,12 @@ export class UniqueDocuments {
   }
 }
 
-const invalid = (message: string, hint: string): UsageError => patternsError('unique-rule-invalid', message, { hint });
+const invalid = (message: string, hint: string): UsageError => sharedError('option-invalid', message, { hint });
 
 export const changing = (id: string): MillraceError =>
-  patternsError('document-changing', `Another writer is changing or deleting ${id}`);
+  sharedError('contended', `Another writer is changing or deleting ${id}`, {
+    hint: 'Read the document again, and repeat the call if it is still right.',
+  });
 
 export const refusedBatch = (cause: Refused): MillraceError =>
   sharedError('document-refused', `Cosmos DB refused the transactional batch with ${cause.code}`, {

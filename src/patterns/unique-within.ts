@@ -12,9 +12,9 @@ import {
   changing,
   refusedBatch,
 } from './unique-document.ts';
-import { patternsError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
-/** Races that a call may lose in a row before it throws `document-changing`. */
+/** Races that a call may lose in a row before it throws `contended`. */
 const ATTEMPTS = 20;
 
 /** Reserves the value of a document, under the same partition key. */
@@ -29,7 +29,7 @@ interface Reservation {
  * Keeps a value unique in a logical partition: each document is written in one transaction with a reservation of its
  * value, so nothing has to expire or to be finished. Unlike a unique key policy, it can be added to an existing
  * container, and `normalize` decides which values are equal.
- * @throws UsageError `unique-rule-invalid`
+ * @throws UsageError `option-invalid`
  */
 export function uniqueWithin(rule: UniqueRule): Unique {
   return new Within(new UniqueDocuments(rule));
@@ -59,7 +59,7 @@ class Within implements Unique {
       // If the answer to our own request was lost, the document has our token.
       if ('done' in there) return;
       if (there.refused === 'precondition')
-        throw patternsError('document-exists', `${documents.container.id} already has a document ${document.id}`);
+        throw sharedError('exists', `${documents.container.id} already has a document ${document.id}`);
     }
     throw changing(document.id);
   }
@@ -129,7 +129,7 @@ class Within implements Unique {
     const keyed: Record<string, unknown> = {};
     for (const [field = ''] of await this.#documents.keyPaths()) {
       if (field === 'id')
-        throw patternsError('unique-rule-invalid', 'With the key /id, a logical partition has one document only', {
+        throw sharedError('option-invalid', 'With the key /id, a logical partition has one document only', {
           hint: 'Use `uniqueAcross`.',
         });
       keyed[field] = document[field];

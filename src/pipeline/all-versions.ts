@@ -2,7 +2,7 @@
 // or uses the other feed, misses deletions. So each such combination is refused as early as possible.
 import type { DerivedSpec, Pipeline, SourceRules } from './specs.ts';
 import { sourcesOf } from './pipeline.ts';
-import { definitionError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 /** Containers that are read by their all-versions feed. All types of a container are read by the same feed. */
 export const allVersionsContainers = (sources: readonly SourceRules[]): Set<string> =>
@@ -23,14 +23,17 @@ export function allVersionsSource(spec: DerivedSpec, sources: readonly SourceRul
 
 /**
  * For the function app, whose triggers read latest versions unless a preview of the service is allowed.
- * @throws UsageError `trigger-all-versions`
+ * @throws UsageError `all-versions-feed`
  */
 export function refuseTriggers({ sources }: Pick<Pipeline, 'sources'>, read: readonly string[]): void {
   const containers = allVersionsContainers(sources);
   const container = read.find((name) => containers.has(name));
   if (container === undefined) return;
-  throw definitionError(
-    'trigger-all-versions',
+  throw sharedError(
+    'all-versions-feed',
     `The pipeline reads ${container} by its all-versions feed, but the app's triggers read latest versions: hard deletes would be lost`,
+    {
+      hint: "Run the pipeline with `millrace run`. Or remove `feed: 'all-versions'` from `source()`, and mark deleted documents. `TRIGGER_ALL_VERSIONS=preview` allows the trigger's preview of this feed.",
+    },
   );
 }

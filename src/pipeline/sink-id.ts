@@ -1,6 +1,6 @@
 import { digest } from '../base/json.ts';
 import type { Doc } from './specs.ts';
-import { definitionError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 /** Bytes. Far below the 1,023 that Cosmos DB allows, because the ids of contributions contain it. */
 const LONGEST = 255;
@@ -14,7 +14,7 @@ const LONGEST = 255;
  * Cosmos DB forbids in ids, can't occur. A number is `~n…`, true and false `~t` and `~f`, null `~z`, so none equals a
  * string. Over 255 bytes: `<type>|~~<digest>`, and `~~<digest>` if the type itself is that long.
  *
- * Throws `group-value` for a value that doesn't identify a group: undefined, NaN, an infinite number, an object.
+ * Throws `value-invalid` for a value that doesn't identify a group: undefined, NaN, an infinite number, an object.
  */
 export function aggregateId(type: string, group: Doc): string {
   const fields = Object.keys(group).toSorted();
@@ -30,9 +30,10 @@ function component(field: string, value: unknown): string {
   if (typeof value === 'number' && Number.isFinite(value)) return `~n${escape(String(value))}`;
   if (typeof value === 'boolean') return value ? '~t' : '~f';
   if (value === null) return '~z';
-  throw definitionError(
-    'group-value',
+  throw sharedError(
+    'value-invalid',
     `groupBy returned ${typeof value === 'number' ? value : typeof value} in the field ${field}`,
+    { hint: 'Return a string, a finite number, a boolean or null in every field of the group.' },
   );
 }
 
@@ -60,7 +61,7 @@ const MOST_BYTES = 1_023;
 
 /**
  * The id of a stored copy: the one that `map` returned, or its digest if Cosmos DB doesn't accept that.
- * @throws MillraceError `sink-id-unfit` if `bad` is `park`
+ * @throws MillraceError `value-invalid` if `bad` is `park`
  */
 export function sinkDocumentId(id: string, bad: 'hash' | 'park' = 'hash'): string {
   const bytes = Buffer.byteLength(id);
@@ -68,5 +69,7 @@ export function sinkDocumentId(id: string, bad: 'hash' | 'park' = 'hash'): strin
   if (bad === 'hash') return `~~${digest(id)}`;
   const why =
     bytes > MOST_BYTES ? `has ${bytes} bytes; Cosmos DB takes ${MOST_BYTES} at most` : 'contains one of / \\ # ?';
-  throw definitionError('sink-id-unfit', `The id ${JSON.stringify(id.slice(0, 60))} ${why}`);
+  throw sharedError('value-invalid', `The id ${JSON.stringify(id.slice(0, 60))} ${why}`, {
+    hint: "Return another id from `map`, or declare `badIds: 'hash'`.",
+  });
 }

@@ -1,5 +1,5 @@
 import { parseDate } from './date.ts';
-import { definitionError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 export type WindowUnit = 'hour' | 'day' | 'week' | 'month' | 'year';
 
@@ -8,12 +8,14 @@ export type WindowUnit = 'hour' | 'day' | 'week' | 'month' | 'year';
  * `2026-W47` (ISO 8601), `2026-11`, `2026`. An hour carries its offset, because the hour in which a clock goes back
  * occurs twice (these two sort in reverse order).
  * `at`: an ISO 8601 date, or seconds or milliseconds since 1970; `timeZone`: an IANA name.
- * @throws MillraceError `window-date`, `window-zone`: Millrace parks the change
+ * @throws MillraceError `value-invalid`: Millrace parks the change
  */
 export function timeWindow(at: string | number, unit: WindowUnit, timeZone = 'UTC'): string {
   const ms = parseDate(at);
   if (ms === undefined) {
-    throw definitionError('window-date', `${JSON.stringify(at)} isn't a date, so it has no ${unit}`);
+    throw sharedError('value-invalid', `${JSON.stringify(at)} isn't a date, so it has no ${unit}`, {
+      hint: 'Pass ISO 8601 text, or seconds or milliseconds since 1970. Or leave the document out with `where`.',
+    });
   }
   const local = localTime(ms, timeZone);
   if (unit === 'year') return local.year;
@@ -63,7 +65,10 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
     formats.set(timeZone, format);
     return format;
   } catch (cause) {
-    throw definitionError('window-zone', `There is no time zone ${JSON.stringify(timeZone)}`, { cause });
+    throw sharedError('value-invalid', `There is no time zone ${JSON.stringify(timeZone)}`, {
+      hint: 'Use a name of the IANA time zone database, such as `Europe/Berlin`.',
+      cause,
+    });
   }
 }
 

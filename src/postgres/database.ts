@@ -1,7 +1,8 @@
 // A PostgreSQL database: a pool of connections, and transactions that end within a stated time.
 import type { Pool, PoolClient } from 'pg';
 import { once } from '../base/once.ts';
-import { postgresError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
+import { CHECK_POSTGRES } from './errors.ts';
 import { postgresAddress } from './postgres-address.ts';
 
 /** A session of the server, in a transaction. */
@@ -60,7 +61,7 @@ export interface DatabaseOptions {
   readonly idleMs?: number;
 }
 
-/** @throws UsageError `postgres-url-invalid` */
+/** @throws UsageError `setting-invalid` */
 export function openDatabase(url: string, { max = 8, idleMs = IDLE_MS }: DatabaseOptions = {}): Database {
   assertAddress(url);
   const pool = once(async (): Promise<Pool> => {
@@ -101,7 +102,9 @@ export function openDatabase(url: string, { max = 8, idleMs = IDLE_MS }: Databas
         const send = async (sql: string, values?: readonly unknown[]) => {
           signal.throwIfAborted();
           if (performance.now() > until)
-            throw postgresError('postgres-unreachable', `A transaction took longer than ${withinMs / 1_000} s`);
+            throw sharedError('unavailable', `A transaction took longer than ${withinMs / 1_000} s`, {
+              hint: CHECK_POSTGRES,
+            });
           return client.query(sql, values as unknown[]);
         };
         await send(
@@ -116,7 +119,8 @@ export function openDatabase(url: string, { max = 8, idleMs = IDLE_MS }: Databas
         const result = await work({ query: send });
         const { command } = await send('COMMIT');
         // The server answers so if a statement failed and the error was passed over.
-        if (command !== 'COMMIT') throw postgresError('postgres-unreachable', 'A transaction was rolled back');
+        if (command !== 'COMMIT')
+          throw sharedError('unavailable', 'A transaction was rolled back', { hint: CHECK_POSTGRES });
         return result;
       } catch (error) {
         // A connection in an unknown state is closed, which rolls its transaction back.
@@ -146,5 +150,7 @@ const parserOf = (oid: number): ((text: string) => unknown) => {
 function assertAddress(url: string): void {
   const scheme = URL.canParse(url) ? new URL(url).protocol : '';
   if (scheme !== 'postgres:' && scheme !== 'postgresql:')
-    throw postgresError('postgres-url-invalid', 'The setting POSTGRES_URL is not the address of a PostgreSQL server');
+    throw sharedError('setting-invalid', 'The setting POSTGRES_URL is not the address of a PostgreSQL server', {
+      hint: 'Write it as `postgres://USER:PASSWORD@HOST:5432/DATABASE`. In Azure, a user without a password signs in by identity.',
+    });
 }

@@ -1,5 +1,6 @@
+import { sharedError } from '../base/shared-errors.ts';
 import { MillraceError, messageOf } from '../base/errors.ts';
-import { postgresError } from './errors.ts';
+import { postgresError, CHECK_POSTGRES } from './errors.ts';
 
 /**
  * - `data`: the server will never take these rows
@@ -31,8 +32,17 @@ export function failure(error: unknown, what: string): MillraceError {
   const message = `${what}: ${messageOf(error)}`;
   if (/^(42P01|42703|42804|42P10|3F000)$/.test(state))
     return postgresError('postgres-tables-missing', message, { cause: error });
-  if (/^(28|42501)/.test(state)) return postgresError('postgres-denied', message, { cause: error });
+  if (/^(28|42501)/.test(state))
+    return sharedError('denied', message, {
+      hint: 'Check `POSTGRES_URL`. The role needs rights to read and write in the schema `millrace`; `millrace sql migrate` needs to create there and in the schema of the views.',
+      retryable: true,
+      cause: error,
+    });
   if (/^(53|25006)/.test(state)) return postgresError('postgres-full', message, { cause: error });
-  if (failureKind(error) === 'data') return postgresError('postgres-refused', message, { cause: error });
-  return postgresError('postgres-unreachable', message, { cause: error });
+  if (failureKind(error) === 'data')
+    return sharedError('sink-refused', message, {
+      hint: 'Correct the document, or the table that was changed by hand. Then run `millrace dead-letters redrive`.',
+      cause: error,
+    });
+  return sharedError('unavailable', message, { hint: CHECK_POSTGRES, cause: error });
 }

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type { PGlite } from '@electric-sql/pglite';
-import { postgresError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 /** PostgreSQL in WebAssembly, on a socket of this machine. */
 export interface EmbeddedPostgres extends AsyncDisposable {
@@ -20,7 +20,7 @@ export interface EmbeddedPostgresOptions {
 /**
  * Starts PostgreSQL from npm packages, for development and tests. It has one session: connections take turns, a
  * transaction at a time.
- * @throws UsageError `pglite-missing`
+ * @throws UsageError `missing`
  */
 export async function startPglite({ folder, first }: EmbeddedPostgresOptions = {}): Promise<EmbeddedPostgres> {
   const { PGlite, PGLiteSocketServer } = await load();
@@ -73,6 +73,9 @@ async function load() {
     ]);
     return { PGlite, PGLiteSocketServer };
   } catch (cause) {
-    throw postgresError('pglite-missing', 'The embedded PostgreSQL is not installed', { cause });
+    throw sharedError('missing', 'The embedded PostgreSQL is not installed', {
+      hint: 'Install it with `npm install --save-dev @electric-sql/pglite @electric-sql/pglite-socket`, or let `dev` use servers of your own: `POSTGRES_URL`, `JOBS_URL`.',
+      cause,
+    });
   }
 }

@@ -1,14 +1,20 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
+export const METRICS_FORM = 'See `millrace model import --help` for its form.';
+
+export const NAME_MONITORED_ACCOUNT =
+  'Set `COSMOS` and `COSMOS_DATABASE` to the account and database of that container. If that container was deleted, delete its leases too.';
+
+export const LIST_TENANTS =
+  'Run `millrace tenants list` to see the tenants, or `millrace archive list` to see those of the archive.';
+
+export const WAIT_FOR_MOVE =
+  'Wait for it. If its process has died, run its command again with `--take-over`, or 30 s after its last step without: it resumes. `millrace shards moves MAP` shows its id, and `millrace shards moves MAP --cancel ID` ends it, with `--take-over` at once.';
+
 export const OPERATIONS_ERRORS = {
   'account-unprepared': {
     meaning: 'A container that this command needs does not exist.',
     hint: 'Run `millrace model apply`; with `--dry-run` it shows what it would create.',
-    usage: true,
-  },
-  'already-paused': {
-    meaning: 'The projection is already paused.',
-    hint: 'Run `millrace projections resume NAME` to continue it.',
     usage: true,
   },
   'archive-none': {
@@ -16,29 +22,9 @@ export const OPERATIONS_ERRORS = {
     hint: "Declare one: `archive('orders-cold', { from: m.Orders.order, date: 'completedAt', after: '90d' })`.",
     usage: true,
   },
-  'archive-unknown': {
-    meaning: 'The pipeline declares no archive of this name.',
-    hint: 'Name one of the archives that the pipeline declares.',
-    usage: true,
-  },
   'change-impossible': {
     meaning: 'The model changes something that Cosmos DB fixes when a container is created.',
     hint: 'Give the container another name in the model and fill it again, or undo the change of the model.',
-    usage: true,
-  },
-  'checkpoint-exists': {
-    meaning: 'A checkpoint of this name already exists.',
-    hint: 'Choose another name, or delete it with `millrace checkpoints delete`.',
-    usage: true,
-  },
-  'checkpoint-incomplete': {
-    meaning: 'The checkpoint has no position for the whole range of a lease.',
-    hint: 'Rewind to a time or to the beginning. The checkpoint was saved before that range had a position.',
-    usage: true,
-  },
-  'checkpoint-other-container': {
-    meaning: 'The checkpoint has no positions of this container.',
-    hint: 'Run `millrace checkpoints list` to see its containers. Choose one of the pipeline’s containers with `--container`.',
     usage: true,
   },
   'checkpoint-renumbered': {
@@ -47,88 +33,18 @@ export const OPERATIONS_ERRORS = {
     hint: 'Give a time or the beginning instead: `--to TIME`, `--from TIME`. Delete the checkpoint.',
     usage: true,
   },
-  'checkpoint-unknown': {
-    meaning: 'There is no checkpoint of this name.',
-    hint: 'Run `millrace checkpoints list`, or save one with `millrace checkpoints save NAME`.',
-    usage: true,
-  },
-  'container-key-differs': {
-    meaning: 'The container of `--into` has another partition key than the container it stands in for.',
-    hint: 'Name a container with the same partition key.',
-    usage: true,
-  },
   'container-reserved': {
     meaning: 'The model has a container with the name that Millrace uses for its own documents.',
     hint: 'Give Millrace another container with the setting `LEASES_CONTAINER` or `STATE_CONTAINER`.',
-    usage: true,
-  },
-  'database-empty': {
-    meaning: 'The database has no containers.',
-    hint: 'Name another database with the setting `COSMOS_DATABASE`.',
-    usage: true,
-  },
-  'dead-letter-unknown': {
-    meaning: 'No dead letter has this id.',
-    hint: 'Run `millrace dead-letters list` to see the ids.',
-    usage: true,
-  },
-  'document-unknown': {
-    meaning: 'The archive never had a document with this key and id.',
-    hint: 'Give the key and the id that the document has in its container. `millrace archive list` shows the archive by month.',
-    usage: true,
-  },
-  'file-unreadable': {
-    meaning: 'A file that the command should read can’t be read, or has the wrong form.',
-    hint: 'Check the path. For leases, name a file that `millrace leases export --file` wrote.',
-    usage: true,
-  },
-  'file-unwritable': {
-    meaning: 'A file that the command should write can’t be written.',
-    hint: 'Check the path and the rights on the folder.',
-    usage: true,
-  },
-  'folder-missing': {
-    meaning: 'The folder does not exist.',
-    hint: 'Create it, or name another one.',
-    usage: true,
-  },
-  'gate-contended': {
-    meaning: 'Another process changed the write gate of the container during the migration.',
-    hint: 'Run the command again.',
-    retryable: true,
-  },
-  'infra-unwritable': {
-    meaning: 'A file of the infrastructure folder can’t be written.',
-    hint: 'Check the rights on the folder, or name another one with `--out`.',
-    usage: true,
-  },
-  'input-invalid': {
-    meaning: 'A flag or an argument has a value that the command does not accept.',
-    hint: 'Run the command with `--help`.',
-    usage: true,
-  },
-  'lease-all-versions': {
-    meaning: 'The lease or the container uses the all-versions feed, and the command can’t do this with that feed.',
-    hint: 'Use a checkpoint or a position of that feed, or start at the present.',
     usage: true,
   },
   'lease-host-running': {
     meaning: 'A host wrote a lease while the command needed all hosts stopped.',
     hint: 'Disable the function, or stop every instance of the service, then run the command again. A service scaled to zero is not stopped: it can start again.',
   },
-  'lease-twice': {
-    meaning: 'The file of leases has two leases with the same id.',
-    hint: 'Remove one of them from the file.',
-    usage: true,
-  },
   'lease-unexplained': {
     meaning: 'A document is not a lease of a format that Millrace knows.',
     hint: 'Find out which program wrote it. Millrace changed nothing.',
-    usage: true,
-  },
-  'lease-unknown': {
-    meaning: 'The group has no lease with this token.',
-    hint: 'Name one of the leases that the message lists.',
     usage: true,
   },
   'lease-unresolved': {
@@ -146,109 +62,9 @@ export const OPERATIONS_ERRORS = {
     hint: 'Delete its leases and its `.info`. Then copy the pipeline’s leases with `millrace leases export` and `millrace leases import --prefix`.',
     usage: true,
   },
-  'leases-none': {
-    meaning: 'There are no leases for the command to work on.',
-    hint: 'Start the pipeline with `millrace run` first, or name another processor’s leases by their prefix.',
-    usage: true,
-  },
-  'metrics-unreadable': {
-    meaning: 'The file of metrics can’t be read, or is not JSON.',
-    hint: 'See `millrace model import --help` for its form.',
-    usage: true,
-  },
-  'metrics-wrong': {
-    meaning: 'The file of metrics has the wrong form, or names a container that the account does not have.',
-    hint: 'See `millrace model import --help` for its form.',
-    usage: true,
-  },
-  'migrate-all-versions': {
-    meaning: 'The pipeline reads a container of the migration by its all-versions feed, which has no history.',
-    hint: "Remove `feed: 'all-versions'` from `source()` and mark deleted documents. Or migrate without the pipeline, then rebuild its projections.",
-    usage: true,
-  },
-  'migrate-erasing': {
-    meaning: 'A tenant is being erased. A migration would copy its documents into another container meanwhile.',
-    hint: 'Wait until `millrace tenants erase` has ended. Then run the migration again: it resumes.',
-    retryable: true,
-  },
-  'migrate-no-nearer': {
-    meaning: 'Writers write faster than the migration copies, for longer than `--patience`.',
-    hint: 'Raise the throughput of the target, or write less. Then run the command again: it resumes.',
-    retryable: true,
-  },
-  'migrate-too-slow': {
-    meaning: 'The migration could not switch the writers in time. They still write to the source.',
-    hint: 'Run it again when writers write less, or give the target more throughput. Check that no process writes without the gate.',
-    retryable: true,
-  },
-  'migration-done': {
-    meaning: 'The migration has finished: writers already write to the target.',
-    hint: 'Run `millrace migrate` with `--rollback` to go back. Drop the old container when no process reads it any more.',
-    usage: true,
-  },
-  'migration-finished': {
-    meaning: 'The migration has finished, so it can’t be abandoned.',
-    hint: 'Run `millrace migrate` with `--rollback` to go back.',
-    usage: true,
-  },
-  'migration-other': {
-    meaning: 'Another migration of this container is in progress.',
-    hint: 'Finish it first, or abandon it with `millrace migrate NAME --into TARGET --give-up`.',
-    usage: true,
-  },
-  'migration-unknown': {
-    meaning: 'There is no migration of this container.',
-    hint: 'Name a container with a migration in progress.',
-    usage: true,
-  },
-  'model-exists': {
-    meaning: 'A modelling document already exists in the folder.',
-    hint: 'Name another folder, or add `--overwrite`. `millrace model check --env NAME` compares the document with the account.',
-    usage: true,
-  },
-  'model-missing': {
-    meaning: 'There is no data-model document.',
-    hint: 'Write `cosmosdb_data_model.md`, or let `millrace model import` draft it.',
-    usage: true,
-  },
-  'model-unwritable': {
-    meaning: 'A modelling document can’t be written.',
-    hint: 'Check the rights on the file and its folder.',
-    usage: true,
-  },
-  'monitored-unknown': {
-    meaning: 'The leases belong to a container that is not in this database.',
-    hint: 'Set `COSMOS` and `COSMOS_DATABASE` to the account and database of that container. If that container was deleted, delete its leases too.',
-    usage: true,
-  },
-  'no-rollback': {
-    meaning: 'There is no migration that could be rolled back.',
-    hint: 'Name the container and the target (`--into`) of the last finished migration.',
-    usage: true,
-  },
-  'custom-not-resettable': {
-    meaning: 'A custom projection declares no `reset`, so Millrace can’t remove what it derived.',
-    hint: 'Declare `reset` in `custom`, and run `millrace projections rebuild NAME`.',
-    usage: true,
-  },
-  'not-a-reaction': {
-    meaning: 'The verb runs reactions, and the projection is of another kind.',
-    hint: 'Run `millrace projections replay NAME --dry-run`.',
-    usage: true,
-  },
-  'replay-lists-documents': {
-    meaning: 'A reaction can’t be replayed from a point: it runs again only for documents that you list.',
-    hint: 'Run `millrace projections rerun NAME --key KEY --ids IDS --dry-run`.',
-    usage: true,
-  },
   'reset-failed': {
     meaning: 'The `reset` of a custom projection threw an error or took too long, so its history was not applied.',
     hint: 'Correct `reset`, and run `millrace projections rebuild NAME` again.',
-  },
-  'sink-not-rebuildable': {
-    meaning: 'The outside sink declares no `rebuild`, so there is no second content to fill.',
-    hint: 'Declare `rebuild` in the sink, or run `millrace projections replay NAME`.',
-    usage: true,
   },
   'not-caught-up': {
     meaning: 'The new version is not filled yet, so it can’t be promoted.',
@@ -260,11 +76,6 @@ export const OPERATIONS_ERRORS = {
     hint: 'Run `millrace projections show NAME`, or build a version with `millrace projections rebuild NAME`.',
     usage: true,
   },
-  'not-verifiable': {
-    meaning: 'Millrace can’t recompute and compare this projection.',
-    hint: 'Verify copies, aggregates, references, embeds, or sinks that declare `rows`.',
-    usage: true,
-  },
   'operation-twice': {
     meaning: 'Two commands have the same name.',
     hint: 'Rename one of them. This is a fault of the program, not of your input.',
@@ -274,92 +85,19 @@ export const OPERATIONS_ERRORS = {
     hint: 'Build it again: declare it under a new version, then `millrace projections rebuild NAME`. `millrace projections show NAME` says which version is kept, and until when.',
     usage: true,
   },
-  'promotes-already': {
-    meaning: 'Another process promotes a version of this projection, or goes back to one.',
-    hint: 'Wait for that process, or stop it. Then look at `millrace projections show NAME`, and run the command again.',
-  },
   'parked-in-new': {
     meaning: 'The new version has dead letters that the current version does not have.',
     hint: 'Fix the cause and run `millrace dead-letters redrive --only NAME@VERSION`. Or promote the version without these changes: `--even-parked`.',
     usage: true,
-  },
-  'position-foreign': {
-    meaning: 'The positions belong to another container than the one that the projection reads.',
-    hint: 'Choose a checkpoint of this container (`millrace checkpoints list`), or a time with `--from`.',
-    usage: true,
-  },
-  'position-missing': {
-    meaning: 'A range has no stored position.',
-    hint: 'Let the pipeline run until it has stored one.',
-    usage: true,
-  },
-  'prefix-own': {
-    meaning: 'The prefix names the pipeline’s own leases.',
-    hint: 'Name the leases of the other function or service. `millrace leases list` shows them.',
-    usage: true,
-  },
-  'prefix-unknown': {
-    meaning: 'There are no leases with this prefix.',
-    hint: 'Run `millrace leases list`, and give the whole prefix, up to the two dots.',
-    usage: true,
-  },
-  'projection-in-place': {
-    meaning: 'This kind of projection writes in place, so it has no versions side by side.',
-    hint: 'Run `millrace projections list` to see which projections have versions.',
-    usage: true,
-  },
-  'projection-unknown': {
-    meaning: 'The pipeline declares no projection of this name or version.',
-    hint: 'Run `millrace projections list` to see the names.',
-    usage: true,
-  },
-  'promote-too-slow': {
-    meaning: 'The new version did not reach the end of its feeds in time. The previous version is still current.',
-    hint: 'Promote it again when writers write less, or give the sink more throughput.',
-    retryable: true,
   },
   'rebuild-under-way': {
     meaning: 'Another version of the projection is being built.',
     hint: 'Finish it with `millrace projections promote NAME`, or drop it with `millrace projections drop NAME@VERSION`.',
     usage: true,
   },
-  'recover-runs': {
-    meaning: 'Another recovery of the pipeline runs, or died less than four minutes ago.',
-    hint: 'Wait until it has ended. If it died, run `millrace recover` again after four minutes.',
-  },
   'recover-undecided': {
     meaning: 'Two histories explain what is stored, and a person must say which one happened.',
     hint: 'Run `millrace recover --dry-run` to see what is unknown, and give the option that it names.',
-    usage: true,
-  },
-  'rights-missing': {
-    meaning: 'The identity has no right to do this in the account.',
-    hint: 'Give it the role "Cosmos DB Built-in Data Contributor" on the account or the database. `millrace doctor` shows where it may write.',
-    usage: true,
-  },
-  'rule-unknown': {
-    meaning: 'There is no rule with this number.',
-    hint: 'See the rules in docs/rules/README.md.',
-    usage: true,
-  },
-  'same-container': {
-    meaning: 'The source and the target of the migration are the same container.',
-    hint: 'Name another container with `--into`.',
-    usage: true,
-  },
-  'selection-missing': {
-    meaning: 'The command does not say which dead letters to discard.',
-    hint: 'Name a document by its id, or name a projection with `--only`, a reason with `--code` or a partition key with `--key`.',
-    usage: true,
-  },
-  'settings-unreadable': {
-    meaning: 'The file of rule settings can’t be read, or has the wrong form.',
-    hint: 'Write one JSON object such as `{"frequent": 25, "outage": "7 d"}`.',
-    usage: true,
-  },
-  'since-needed': {
-    meaning: 'The pipeline has publishes or effects, which would run again for every change that is read again.',
-    hint: 'Give `--since` with a time just before the disaster, or `--since beginning`.',
     usage: true,
   },
   'sink-shared': {
@@ -367,35 +105,9 @@ export const OPERATIONS_ERRORS = {
     hint: 'Give the new version its own container in the data-model document. An aggregate can have its own type instead.',
     usage: true,
   },
-  'start-needed': {
-    meaning: 'The other processor has no position for a part of the container, so its start is not known.',
-    hint: 'Add `--start beginning`, or `--start` with a time before the other processor first started.',
-    usage: true,
-  },
   'still-readable': {
     meaning: 'Readers may still read this version, or hosts still keep it, so that it can become current again.',
     hint: 'Wait until the time that the message names. `millrace projections promote NAME --keep 0` ends the keeping earlier.',
-    usage: true,
-  },
-  'target-collision': {
-    meaning: 'Two documents of the source would have the same key and id in the target.',
-    hint: 'Choose another partition key, or make the ids unique under the new one.',
-  },
-  'target-incomplete': {
-    meaning: 'The target lacks documents of the source. Writers still write to the source.',
-    hint: 'Check that no process writes without the gate. Then run the command again: it resumes.',
-  },
-  'target-key-missing': {
-    meaning: 'A document has no value at a path of the target’s partition key.',
-    hint: 'Give every document a value there first, or choose another partition key.',
-  },
-  'target-refused': {
-    meaning: 'The target refused a document of the source.',
-    hint: 'Check the size and the id of the document, and the unique keys of the target.',
-  },
-  'types-unwritable': {
-    meaning: 'The file of types can’t be written.',
-    hint: 'Check the rights on the file and its folder.',
     usage: true,
   },
   'version-current': {
@@ -403,23 +115,132 @@ export const OPERATIONS_ERRORS = {
     hint: 'Declare a higher version, rebuild it and promote it.',
     usage: true,
   },
-  'version-exists': {
-    meaning: 'The sink already has documents of the version that should be built.',
-    hint: 'Remove them with `millrace projections drop NAME@VERSION`, or raise the version.',
-    usage: true,
-  },
-  'version-unknown': {
-    meaning: 'There is no version of this name that could be dropped.',
-    hint: 'Name the version: `millrace projections drop NAME@VERSION`. `millrace projections list` shows the versions.',
-    usage: true,
-  },
   'writers-silent': {
     meaning: 'Processes that write through the gate did not report that they stopped writing.',
     hint: 'Wait 90 s and run the command again: Millrace forgets processes that died. End processes that hang.',
     usage: true,
   },
+  'input-invalid': {
+    meaning: 'A flag, an argument or a field of a request has a value that the command does not accept.',
+    hint: 'Run the command with `--help`.',
+    usage: true,
+  },
+  'position-unusable': {
+    meaning:
+      'A checkpoint or a stored position can’t be used for this container: it is missing, incomplete, or of another container.',
+    hint: 'Choose another checkpoint of this container (`millrace checkpoints list`), a time, or the beginning.',
+    usage: true,
+  },
+  'too-slow': {
+    meaning: 'Writers write faster than the command can follow, so it could not switch in time. Nothing was switched.',
+    hint: 'Run the command again when less is written, or give the target more throughput: it resumes.',
+    retryable: true,
+  },
+  'target-incomplete': {
+    meaning: 'The target lacks documents of the source. Nothing was switched.',
+    hint: 'Check that no process writes without the gate or the router. Then run the command again: it resumes.',
+  },
+  'leases-none': {
+    meaning: 'There are no leases for the command to work on, or none with this prefix.',
+    hint: 'Start the pipeline with `millrace run` first, or name another processor’s leases by their whole prefix: `millrace leases list` shows them.',
+    usage: true,
+  },
+  'version-read': {
+    meaning: 'A projection that should be removed writes documents that another projection reads.',
+    hint: 'Remove the other projection too, or give it another source. Then run the command again.',
+    usage: true,
+  },
+  'leases-backlog': {
+    meaning: 'The leases have passed changes that are set aside. Another processor would never get these changes.',
+    hint: 'Let the hosts run until `millrace status` shows nothing that is set aside. Then stop them and run the command again.',
+    usage: true,
+  },
+  'backfill-key': {
+    meaning: 'The tenant field is part of the container’s partition key, which a write can’t change.',
+    hint: 'Move the documents to a container with the new key: `millrace migrate NAME --into TARGET`.',
+    usage: true,
+  },
+  'erase-denied': {
+    meaning: 'This identity may not delete everything that an erasure has to delete.',
+    hint: 'Give it "Cosmos DB Built-in Data Contributor" on the account and, for a storage account with versions, "Storage Blob Data Owner". Then run the command again.',
+    usage: true,
+  },
+  'erase-unfinished': {
+    meaning: 'After several rounds a search still found documents of the tenant.',
+    hint: 'Stop the part of the application that writes for this tenant. Then run the command again: it resumes.',
+    retryable: true,
+  },
+  'erasure-open': {
+    meaning: 'The erasure of the tenant has begun to remove, and has not ended.',
+    hint: 'Run `millrace tenants erase T --yes` to its end first.',
+    usage: true,
+  },
+  'tenant-erased': {
+    meaning: 'The tenant is being erased, or was erased, so an export would have a part of its documents, or none.',
+    hint: 'If the tenant comes back, run `millrace tenants admit T` first.',
+    usage: true,
+  },
+  'tenant-moving': {
+    meaning: 'Keys that may be the tenant’s move between shards, so each of both shards has a part of its documents.',
+    hint: 'Wait until the move has ended (`millrace shards moves`); if its process has died, run its command again, or `millrace shards moves --cancel`. Then run the command again: an erasure that has begun resumes.',
+    retryable: true,
+  },
+  'tenant-undeclared': {
+    meaning: 'The command got a tenant, but the pipeline declares none.',
+    hint: 'Declare `tenant` in the pipeline, with the field that names it. Or leave `--tenant` out.',
+    usage: true,
+  },
+  'move-archived': {
+    meaning: 'Some documents of the keys are archived, and no storage account is set.',
+    hint: 'Set STORAGE and STORAGE_CONTAINER as the hosts have them, and run the command again.',
+    usage: true,
+  },
+  'move-cancelled': {
+    meaning: 'The range that moved was cancelled. No batch of it begins any more.',
+    hint: 'Run the command again to move the rest of the range.',
+  },
+  'move-elsewhere': {
+    meaning: 'The keys of the move are on another shard than the one to which it brought them.',
+    hint: 'Compare the versions by hand in both databases, and delete the document on the source of the move.',
+    usage: true,
+  },
+  'move-flipped': {
+    meaning: 'The map gives the keys to the target of the move already, so the move can’t be cancelled any more.',
+    hint: 'Move the keys back with `millrace shards move`, once the move has ended. If its process has died, run its command again: it finishes.',
+    usage: true,
+  },
+  'move-hosts-behind': {
+    meaning: 'The hosts that read a shard did not acknowledge in time what the move waits for.',
+    hint: 'Start the hosts, or delete the leases of processors that don’t run any more. Then run the command again: it resumes.',
+    retryable: true,
+  },
+  'move-routers-silent': {
+    meaning:
+      'Routers did not report that they hold back writes of the keys, each time that the move asked them. Writes go on where they were.',
+    hint: 'End the routers that the message names, or wait until they are forgotten. Then run the command again: it resumes.',
+    retryable: true,
+  },
+  'move-leaving': {
+    meaning: 'A document of the keys is archived, and still stands in its container until it expires there.',
+    hint: 'Wait until it has expired (a day after it was archived), or restore it: `millrace archive restore`. Then run the command again.',
+    usage: true,
+  },
+  'move-target-full': {
+    meaning: 'The target already has documents of these keys, which no move has copied.',
+    hint: 'Check which of both shards has the right documents, and delete the others.',
+    usage: true,
+  },
+  'move-version-staged': {
+    meaning:
+      'A version of a projection is filled, or being filled, and not promoted, so nobody reads the copies with its leases.',
+    hint: 'Run `millrace projections promote`, or `millrace projections drop`. Then run the command again.',
+    usage: true,
+  },
+  'not-confirmed': {
+    meaning: 'The command can’t be undone and needs `--yes`.',
+    hint: 'Look with `--dry-run` first, then add `--yes`.',
+    usage: true,
+  },
 } as const satisfies ErrorCatalogue;
 
 export const operationsError = errorsOf(OPERATIONS_ERRORS);
-
-export type OperationsErrorCode = keyof typeof OPERATIONS_ERRORS;

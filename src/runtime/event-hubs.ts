@@ -4,6 +4,7 @@ import type {
   EventHubConsumerClient,
   EventHubProducerClient,
 } from '@azure/event-hubs';
+import { sharedError } from '../base/shared-errors.ts';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { once } from '../base/once.ts';
 import { type Settings, requireEventHubs } from '../base/settings.ts';
@@ -11,7 +12,6 @@ import { hubFailure } from '../access/event-hub.ts';
 import { checkGroup } from '../access/consumer-group.ts';
 import type { HubClients } from '../access/hub-clients.ts';
 import { blobContainer } from './blob-container.ts';
-import { runtimeError } from './errors.ts';
 
 export interface OpenHubClients extends HubClients {
   close(): Promise<void>;
@@ -113,7 +113,10 @@ async function checkpointStore(settings: HubSettings): Promise<CheckpointStore> 
     await container.createIfNotExists();
   } catch (cause) {
     const why = `The blob container ${checkpoints} for the checkpoints of ingests can't be used: ${messageOf(cause)}`;
-    throw runtimeError('checkpoints-unavailable', why, { cause });
+    throw sharedError('unreachable', why, {
+      hint: 'Check `STORAGE`, and give the identity the role "Storage Blob Data Contributor".',
+      cause,
+    });
   }
   const { BlobCheckpointStore } = await import('@azure/eventhubs-checkpointstore-blob');
   return new BlobCheckpointStore(container);
@@ -123,5 +126,8 @@ function explained(error: unknown, hub: string): UsageError {
   const known = hubFailure(error, hub);
   if (known) return UsageError.from(known, { cause: error });
   const why = `The Event Hubs namespace can't be reached: ${messageOf(error)}`;
-  return runtimeError('event-hubs-unreachable', why, { cause: error });
+  return sharedError('unreachable', why, {
+    hint: 'Check `EVENTHUBS` or `EVENTHUBS__fullyQualifiedNamespace`, and that port 5671 is open to the namespace.',
+    cause: error,
+  });
 }

@@ -22,7 +22,7 @@ export type Transport = Pick<CosmosClientOptions, 'httpClient'>;
 /**
  * Connects to the accounts of the settings, and sends each one request. `transport`: that of an embedded server in this
  * process, which all these accounts are then on.
- * @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes`
+ * @throws UsageError `unreachable`, `denied`, `multi-region-writes`
  */
 export async function openServices(settings: Settings, transport: Transport = {}): Promise<OpenServices> {
   const { cosmos: account, leases, stateContainer, ruBudget, bulkBucket } = settings;
@@ -86,7 +86,7 @@ export async function openServices(settings: Settings, transport: Transport = {}
 /**
  * Connects to one account, and sends one request. Reads and writes there respect the budget of this process. `setting`:
  * the one that names the account, for messages.
- * @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes`
+ * @throws UsageError `unreachable`, `denied`, `multi-region-writes`
  */
 export async function openAccount(
   account: AccountSettings,

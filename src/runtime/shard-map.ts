@@ -36,7 +36,7 @@ export const useManager = ({ places }: Pick<Services, 'places'>, manager: ShardM
 
 /**
  * Opens the map of a pipeline over shards.
- * @throws UsageError `setting-missing`, `shard-map-differs`; MillraceError `shard-map-store-missing`, `shard-map-missing`
+ * @throws UsageError `setting-missing`, `shard-map-differs`; MillraceError `not-found`
  */
 export async function openShardMap({ settings, services, loaded }: Parts): Promise<ShardMap> {
   const { pipeline, model } = loaded;
@@ -123,7 +123,7 @@ export interface PipelinePlace<L> {
   /** Name of the shard. Absent: the place of the settings. */
   readonly shard?: string;
   readonly loaded: L;
-  /** @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes` */
+  /** @throws UsageError `unreachable`, `denied`, `multi-region-writes` */
   readonly open: () => Promise<Services>;
 }
 

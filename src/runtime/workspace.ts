@@ -73,7 +73,7 @@ export interface Services {
   inBulk(): Promise<Services>;
   /**
    * The same services, to work on another place. Its state container has the name of this one's.
-   * @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes`
+   * @throws UsageError `unreachable`, `denied`, `multi-region-writes`
    */
   at(location: ShardLocation): Promise<Services>;
 }

@@ -1,7 +1,7 @@
 // PostgreSQL's own parser, as WebAssembly. It is loaded once, when the first text is parsed.
 import type { Node, RawStmt } from 'libpg-query';
 import { once } from '../base/once.ts';
-import { sqlCheckError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 export interface ParsedStatement {
   readonly node: Node;
@@ -16,7 +16,7 @@ export interface ParsedStatement {
 export interface Parser {
   /**
    * @param file names the text in errors
-   * @throws UsageError `sql-unreadable`
+   * @throws UsageError `query-unsupported`
    */
   parse(text: string, file: string): ParsedStatement[];
 }
@@ -57,7 +57,8 @@ function read<T>(text: string, file: string, parse: (text: string) => T): T {
       .join('').length;
     // An end that came too early is behind the last word, and not in an empty line below it.
     const offset = Math.min(given, text.trimEnd().length);
-    throw sqlCheckError('sql-unreadable', `${place(text, file, offset)}: ${cause.message}\n${caret(text, offset)}`, {
+    throw sharedError('query-unsupported', `${place(text, file, offset)}: ${cause.message}\n${caret(text, offset)}`, {
+      hint: 'Correct the text. The parser is that of PostgreSQL 17; commands of `psql` that begin with a backslash are not SQL.',
       cause,
     });
   }

@@ -16,7 +16,6 @@ import { type Documents, comparable } from './documents.ts';
 import { canonical } from '../base/json.ts';
 import { sharedError } from '../base/shared-errors.ts';
 import { layoutsOf } from '../runtime/tables.ts';
-import { testingError } from './errors.ts';
 import type { TableRow, Tables } from './tables.ts';
 
 /**
@@ -202,11 +201,11 @@ const inOrder = (rows: readonly TableRow[]): TableRow[] =>
   rows.toSorted((a, b) => (canonical(a) < canonical(b) ? -1 : 1));
 
 const unknownTable = (name: string, known: readonly string[]): UsageError =>
-  testingError('table-unknown', `The scenario names table ${name}, which no projection writes`, {
+  sharedError('not-found', `The scenario names table ${name}, which no projection writes`, {
     hint: known.length === 0 ? 'Declare a table in the pipeline.' : `Use ${known.join(', ')}.`,
   });
 
 const unknownContainer = (name: string, known: readonly string[], why: string): UsageError =>
-  sharedError('container-unknown', `The scenario names container ${name}, which ${why}`, {
+  sharedError('not-found', `The scenario names container ${name}, which ${why}`, {
     hint: `Use ${known.join(', ')}.`,
   });

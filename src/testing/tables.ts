@@ -20,7 +20,7 @@ export interface Tables extends AsyncDisposable {
   alone<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** @internal @throws UsageError `pglite-missing` */
+/** @internal @throws UsageError `missing` */
 export async function openTables(): Promise<Tables> {
   const server = await startPglite();
   const database = openDatabase(server.url, { max: 1 });

@@ -10,7 +10,7 @@ import type { Services } from '../runtime/workspace.ts';
 import { Scenario } from './scenario.ts';
 import type { Documents } from './documents.ts';
 import { type LikeOptions, documentsLike } from './documents-like.ts';
-import { testingError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 /** A pipeline on an embedded server of its own, for all scenarios of a test file. */
 export interface TestPipeline extends AsyncDisposable {
@@ -20,7 +20,7 @@ export interface TestPipeline extends AsyncDisposable {
   given(documents?: Documents): Scenario;
   /**
    * Random documents like the examples of a type, for properties that must hold for any document.
-   * @throws UsageError `type-unknown`
+   * @throws UsageError `not-found`
    */
   like(container: string, type: string, options?: LikeOptions): Doc[];
   close(): Promise<void>;
@@ -74,7 +74,7 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
       const of = model.containers.find(({ name }) => name === container);
       const found = of?.types.find(({ name }) => name === type);
       if (of && found) return documentsLike(of, found, options);
-      throw testingError('type-unknown', `${modelFile} has no example of ${container}/${type}`);
+      throw sharedError('not-found', `${modelFile} has no example of ${container}/${type}`);
     },
     close,
     [Symbol.asyncDispose]: close,
@@ -106,5 +106,5 @@ export function servicesOn(cosmos: CosmosClient, { endpoint, database: name }: R
 }
 
 const absent = (what: string): never => {
-  throw testingError('not-in-tests', `A test pipeline has no ${what}`);
+  throw sharedError('unsupported', `A test pipeline has no ${what}`, { hint: 'Use `millrace dev`, which has it.' });
 };

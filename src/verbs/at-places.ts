@@ -1,5 +1,6 @@
 // Operations of a pipeline over shards: each place by itself, or none where that would be wrong.
 import type { z } from 'zod';
+import { sharedError } from '../base/shared-errors.ts';
 import { MillraceError, type UsageError, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/near.ts';
 import { once } from '../base/once.ts';
@@ -8,7 +9,6 @@ import { type PipelinePlace, pipelinePlaces } from '../runtime/shard-map.ts';
 import { type LoadedPipeline, type Services, type Workspace, changedWorkspace } from '../runtime/workspace.ts';
 import { operationsError } from '../procedures/errors.ts';
 import { isForShards, refusedOverShards } from '../procedures/refused-over-shards.ts';
-import { shardVerbsError } from '../procedures/shards/errors.ts';
 
 /**
  * How an operation works on a pipeline over shards. `every`: in each place, or in the one that `--shard` names. `one`: only
@@ -45,7 +45,7 @@ export interface OperationPlace {
 
 /**
  * The places that an operation works on. Undefined: the pipeline has one place, so it works as on any other.
- * @throws UsageError `shards-unsupported`, `input-invalid`
+ * @throws UsageError `unsupported`, `input-invalid`
  */
 export async function operationPlaces(
   workspace: Workspace,
@@ -64,7 +64,7 @@ export async function operationPlaces(
     });
   }
   if (how === 'one' && shard === undefined)
-    throw shardVerbsError('shards-unsupported', `\`millrace ${name}\` works in one place of a pipeline over shards`, {
+    throw sharedError('unsupported', `\`millrace ${name}\` works in one place of a pipeline over shards`, {
       hint: `Name it with --shard: the database of a shard${isForShards(name) ? '' : ', or that of the settings for the global place'}.`,
     });
   const settings = workspace.settings();
@@ -123,7 +123,7 @@ export function onOnePlace(workspace: Workspace, name: string): Workspace {
 
 function unsupported(name: string): UsageError {
   const { why, instead } = refusedOverShards(name);
-  return shardVerbsError('shards-unsupported', `\`millrace ${name}\` can’t work on a pipeline over shards: ${why}`, {
+  return sharedError('unsupported', `\`millrace ${name}\` can’t work on a pipeline over shards: ${why}`, {
     hint: instead,
   });
 }

@@ -202,7 +202,7 @@ async function missingDatabase(workspace: Workspace, cause: unknown): Promise<Us
   );
   const known = databases?.resources.map(({ id }) => id);
   if (!known || known.includes(database.id)) return undefined;
-  return sharedError('database-missing', `There is no database ${database.id}${suggestion(database.id, known)}`, {
+  return sharedError('missing', `There is no database ${database.id}${suggestion(database.id, known)}`, {
     cause,
     hint: 'Check `COSMOS_DATABASE`, or create the database with `millrace model apply`.',
   });
@@ -215,13 +215,10 @@ function asUsageError(cause: unknown): unknown {
     return operationsError('account-unprepared', 'A container that this command needs does not exist', { cause });
   }
   if (kind !== 'denied') return cause;
-  return operationsError(
-    'rights-missing',
-    `This identity has no right to do that: ${messageOf(cause).split('\n')[0] ?? ''}`,
-    {
-      cause,
-    },
-  );
+  return sharedError('denied', `This identity has no right to do that: ${messageOf(cause).split('\n')[0] ?? ''}`, {
+    hint: 'Give it the role "Cosmos DB Built-in Data Contributor" on the account or the database. `millrace doctor` shows where it may write.',
+    cause,
+  });
 }
 
 /** What an operation does with an input. */

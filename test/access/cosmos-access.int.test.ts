@@ -192,7 +192,7 @@ describe('trouble', () => {
     const writes = Array.from({ length: count }, (_, n) => create(`d${n}`));
     expect(await access.commit('c', KEY, writes)).toMatchObject({ kind: 'refused', index: 0 });
     emulator.faults({ rules: [{ container: 'c', operation: 'batch', status: 403, substatus: 5301 }] });
-    await expect(access.commit('c', KEY, writes)).rejects.toMatchObject({ code: 'container-denied', retryable: true });
+    await expect(access.commit('c', KEY, writes)).rejects.toMatchObject({ code: 'denied', retryable: true });
     emulator.faults({});
     expect(await stored()).toEqual([]);
   });

@@ -78,7 +78,7 @@ test('without a blob container, rights or an address nothing leaves, and one err
   );
   for (const [client, code] of [
     [service.getContainerClient('missing'), 'storage-container-missing'],
-    [stranger.getContainerClient('conditions'), 'storage-denied'],
+    [stranger.getContainerClient('conditions'), 'denied'],
   ] as const) {
     const stage = await archiveStage(new AzureBlobStore(client));
     await stage.orders.items.create(order('a'));
@@ -100,7 +100,7 @@ async function listening(server: Server | HttpServer): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-const UNREACHABLE = { name: 'UsageError', code: 'storage-unreachable', hint: expect.any(String) as string };
+const UNREACHABLE = { name: 'UsageError', code: 'unreachable', hint: expect.any(String) as string };
 
 test('an address that has never answered and refuses the connection is not waited for', async () => {
   // Time stands: a second attempt would never come.
@@ -194,7 +194,7 @@ test.each([
   // For minutes: each run ends after one, with everything where it was.
   account.busy = 20;
   for (let run = 0; run < 2; run++) {
-    await expect(stage.sweep()).rejects.toMatchObject({ code: 'storage-busy' });
+    await expect(stage.sweep()).rejects.toMatchObject({ code: 'unavailable' });
     expect(await stage.hot()).toEqual(['a', 'b', 'c']);
     expect((await stage.history()).map(({ cold }) => cold)).toEqual([false, false, false]);
   }
@@ -219,7 +219,7 @@ test('an account that throttles for a minute is an error that says it', async ()
   });
   const store = new AzureBlobStore(containerAt(await listening(busy)), { clock });
   await expect(store.read('a')).rejects.toMatchObject({
-    code: 'storage-busy',
+    code: 'unavailable',
     message: expect.stringContaining('for 60 s: 503'),
   });
   busy.close();

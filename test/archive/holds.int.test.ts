@@ -73,5 +73,5 @@ it('asks the service for holds of versions, and says it when the account has non
   expect(await store.hold('b', true)).toBe(true);
   expect(await store.hold('b', false)).toBe(true);
   expect(asked).toEqual(['PUT comp=legalhold true', expect.stringMatching(/^PUT (?=.*versionid=1).* false$/)]);
-  await expect(store.hold('none', true)).rejects.toMatchObject({ code: 'hold-refused' });
+  await expect(store.hold('none', true)).rejects.toMatchObject({ code: 'immutability-off' });
 });

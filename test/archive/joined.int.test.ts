@@ -72,7 +72,7 @@ test('a renamed customer is renamed in the copies of archived orders too', async
   expect(await stage.hot()).toEqual([]);
   const renamed = await customer('n2');
   await expect(runner(true).apply([renamed], stage.access())).rejects.toMatchObject({
-    code: 'archive-unavailable',
+    code: 'unavailable',
     retryable: true,
   });
   await runner().apply([renamed], stage.access());
@@ -92,11 +92,11 @@ test('all who wait for one blob hear that the archive is unavailable, so that no
     read: async (...of) => {
       const found = await access.read(...of);
       if (++entries === changes.length)
-        setImmediate(() => reject(new UsageError('storage-denied', 'The blob container refused us')));
+        setImmediate(() => reject(new UsageError('denied', 'The blob container refused us')));
       return found;
     },
   };
   const results = await Promise.allSettled(changes.map((change) => read(change, counting as DocumentAccess)));
-  const unavailable = { status: 'rejected', reason: { code: 'archive-unavailable', retryable: true } };
+  const unavailable = { status: 'rejected', reason: { code: 'unavailable', retryable: true } };
   expect(results).toMatchObject([unavailable, unavailable]);
 });

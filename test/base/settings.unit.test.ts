@@ -225,14 +225,14 @@ describe('--env', () => {
     expect(
       failure(() => loadSettings({ env, directory, processEnv: { COSMOS, COSMOS_DATABASE: 'shop' } })),
     ).toMatchObject({
-      code: 'env-invalid',
+      code: 'setting-invalid',
       hint: expect.stringContaining('letters, digits, - and _'),
     });
   });
 
   it('says which file it wanted', () => {
     const error = failure(() => loadSettings({ env: 'nowhere', directory, processEnv: {} }));
-    expect(error.code).toBe('env-file-unreadable');
+    expect(error.code).toBe('unreadable');
     expect(error.hint).toContain('millrace.nowhere.env');
   });
 });

@@ -52,7 +52,7 @@ describe('an account', () => {
     onTestFinished(() => emulator.close());
     const wrong = Buffer.from('not the key').toString('base64');
     const error = await usageError(check(emulator.endpoint, wrong, 'LEASES'));
-    expect(error).toMatchObject({ code: 'account-denied', hint: expect.stringContaining('LEASES') as string });
+    expect(error).toMatchObject({ code: 'denied', hint: expect.stringContaining('LEASES') as string });
     expect(error.message).toContain(emulator.endpoint);
     expect(`${error.message}${error.hint}`).not.toContain(wrong);
     expect(error.message).not.toContain('\n');
@@ -62,12 +62,12 @@ describe('an account', () => {
     const emulator = await startEmulator();
     await emulator.close();
     const error = await usageError(check(emulator.endpoint));
-    expect(error).toMatchObject({ code: 'account-unreachable', hint: expect.stringContaining('COSMOS') as string });
+    expect(error).toMatchObject({ code: 'unreachable', hint: expect.stringContaining('COSMOS') as string });
     expect(error.message).toContain(emulator.endpoint);
   });
 
   it('whose name is none is said to be unreachable as quickly', async () => {
-    expect(await usageError(check('https://nowhere.invalid:443/'))).toMatchObject({ code: 'account-unreachable' });
+    expect(await usageError(check('https://nowhere.invalid:443/'))).toMatchObject({ code: 'unreachable' });
   });
 
   it('with several write regions is refused', async () => {

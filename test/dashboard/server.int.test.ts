@@ -251,6 +251,6 @@ describe('the stream', () => {
 it('refuses a port that is taken, with the address', async () => {
   dashboard = await serve(stage);
   await expect(serve(stage, { port: Number(new URL(dashboard.url).port) })).rejects.toMatchObject({
-    code: 'dashboard-address',
+    code: 'cannot-listen',
   });
 });

@@ -89,14 +89,14 @@ test('a bad start says what to do', async () => {
   const emulator = await startEmulator();
   const port = Number(new URL(emulator.endpoint).port);
   await expect(startEmulator({ port })).rejects.toMatchObject({
-    code: 'emulator-port-in-use',
+    code: 'cannot-listen',
     hint: expect.any(String) as string,
   });
   await emulator.close();
   const folder = await mkdtemp(join(tmpdir(), 'millrace-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const first = await startEmulator({ data: folder });
-  await expect(startEmulator({ data: folder })).rejects.toMatchObject({ code: 'emulator-data-unusable' });
+  await expect(startEmulator({ data: folder })).rejects.toMatchObject({ code: 'unwritable' });
   await first.close();
   await (await startEmulator({ data: folder })).close();
   await expect(startEmulator({ data: '/dev/null/x' })).rejects.toBeInstanceOf(UsageError);

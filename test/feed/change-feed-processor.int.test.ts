@@ -138,7 +138,7 @@ describe('alone', () => {
     });
     const foreign = JSON.stringify({ rid: 'other', Continuation: [] });
     await expect(open({ start: { continuation: foreign } }).processor.start()).rejects.toMatchObject({
-      code: 'continuation-foreign',
+      code: 'continuation-invalid',
     });
   });
 });

@@ -162,8 +162,8 @@ it.each([
     /north, west, shop \(the global place\)/,
     /^(?!.*north)/,
   ],
-  ['no rid', { SHARD_RID: '' }, 'app-place-rid', /Countries/, /Countries/],
-  ['the rid of another database', { SHARD_RID: 'AAAA' }, 'app-place-rid', /Countries/, /Countries/],
+  ['no rid', { SHARD_RID: '' }, 'app-place-invalid', /Countries/, /Countries/],
+  ['the rid of another database', { SHARD_RID: 'AAAA' }, 'app-place-invalid', /Countries/, /Countries/],
   ['no map', { SHARD_MAPS_DATABASE: '' }, 'setting-missing', /SHARD_MAPS_DATABASE/, /SHARD_MAPS_DATABASE/],
 ])('applies nothing, and says why: %s', async (_, wrong, code, hint, openly) => {
   const { stage, application } = await given({ onTestFinished }, ['north', 'west']);
@@ -188,6 +188,6 @@ it('has no trigger if it names no place, and says so', async () => {
   expect(said).toHaveBeenCalledWith(expect.stringContaining('SHARD_DATABASE names no place'));
   expect(await app.request('millrace-health')).toMatchObject({
     status: 503,
-    body: { ready: false, problems: [{ code: 'app-place-missing', hint: expect.stringContaining('an app for each') }] },
+    body: { ready: false, problems: [{ code: 'app-place-invalid', hint: expect.stringContaining('an app for each') }] },
   });
 });

@@ -82,7 +82,7 @@ describe('readiness', () => {
     expect(console.error).toHaveBeenCalledWith(expect.stringContaining('Orders by its all-versions feed'));
     expect(await app.request('millrace-health', { params: { probe: 'ready' } })).toMatchObject({
       status: 503,
-      body: { problems: [{ code: 'trigger-all-versions', hint: expect.stringContaining('millrace run') }] },
+      body: { problems: [{ code: 'all-versions-feed', hint: expect.stringContaining('millrace run') }] },
     });
   });
 

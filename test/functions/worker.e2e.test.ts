@@ -133,7 +133,7 @@ it('says in health that timers and HTTP can’t be loaded, while triggers go on'
     await using worker = await start(process.execPath, stage);
     expect(await worker.request('millrace-health')).toMatchObject({
       status: 503,
-      body: { ready: false, problems: [{ code: 'code-unloadable', message: expect.stringContaining('SyntaxError') }] },
+      body: { ready: false, problems: [{ code: 'unloadable', message: expect.stringContaining('SyntaxError') }] },
     });
     await worker.deliver(FIRST, [
       { id: 'c1', type: 'customer', storeId: 's1', name: 'Ada', _lsn: 1, _etag: '"1"', _ts: 1 },

@@ -44,12 +44,12 @@ describe('Azurite beside a development run', () => {
     const azurite = await startAzurite({ folder });
     process.kill(Number(readFileSync(join(folder, 'azurite.pid'), 'utf8')), 'SIGKILL');
     await vi.waitFor(() => expect(azurite.ended.aborted).toBe(true), 10_000);
-    expect(azurite.ended.reason).toMatchObject({ code: 'azurite-failed' });
+    expect(azurite.ended.reason).toMatchObject({ code: 'process-ended' });
   });
 
   it('refuses a folder that it can’t make', async () => {
     const file = join(folder, 'file');
     writeFileSync(file, '');
-    await expect(startAzurite({ folder: join(file, 'blob') })).rejects.toMatchObject({ code: 'data-folder-unusable' });
+    await expect(startAzurite({ folder: join(file, 'blob') })).rejects.toMatchObject({ code: 'unwritable' });
   });
 });

@@ -232,8 +232,8 @@ describe('bad input', () => {
     expect(letters.map(({ id, code }) => [id, code])).toEqual([
       ['1', 'event-not-json'],
       ['2', 'ingest-threw'],
-      ['3', 'event-key-missing'],
-      ['4', 'event-id-wrong'],
+      ['3', 'key-missing'],
+      ['4', 'value-invalid'],
       ['5', 'document-refused'],
     ]);
     const offset = it1.hubs.events('telemetry')[2]?.sequence;

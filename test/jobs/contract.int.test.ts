@@ -83,7 +83,7 @@ describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
       let tries = 0;
       const refuse = async (): Promise<never> => {
         tries += 1;
-        throw new UsageError('projection-unknown', 'There is no projection x');
+        throw new UsageError('not-found', 'There is no projection x');
       };
       expect(await jobs.drain({ add: refuse }, WITHIN)).toBe(2);
       expect(tries).toBe(1);
@@ -198,8 +198,8 @@ describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
 });
 
 it('says what is wrong with an address, and never the address itself', async () => {
-  await expect(Jobs.open('mysql://root:secret@nowhere', 'x')).rejects.toMatchObject({ code: 'jobs-url-invalid' });
+  await expect(Jobs.open('mysql://root:secret@nowhere', 'x')).rejects.toMatchObject({ code: 'setting-invalid' });
   await expect(Jobs.open('secret', 'x')).rejects.toThrow(/^((?!secret).)*$/);
   const url = `postgres://me:secret@127.0.0.1:${await freePort()}/x`;
-  await expect(Jobs.open(url, 'x')).rejects.toMatchObject({ code: 'jobs-unreachable', message: /^((?!secret).)*$/ });
+  await expect(Jobs.open(url, 'x')).rejects.toMatchObject({ code: 'unreachable', message: /^((?!secret).)*$/ });
 });

@@ -151,7 +151,7 @@ describe.skipIf(!INSTALLED)('where redis-server is installed', () => {
   it('is refused at once where no token can be had, with the library’s reason', async () => {
     issue = () => Promise.reject(new Error('CredentialUnavailable'));
     await expect(redis(byToken())).rejects.toMatchObject({
-      code: 'jobs-unreachable',
+      code: 'unreachable',
       message: expect.stringContaining('CredentialUnavailable'),
     });
   });

@@ -54,7 +54,7 @@ it('a job that was queued without a trace has no link, and one that fails is an 
   onTestFinished(startTracing());
   expect(await jobs.drain(jobHandlers(registry, workspace), WITHIN)).toBe(1);
   expect(named('millrace.job')).toMatchObject([
-    { links: [], status: { code: SpanStatusCode.ERROR }, attributes: { 'error.type': 'operation-unknown' } },
+    { links: [], status: { code: SpanStatusCode.ERROR }, attributes: { 'error.type': 'not-found' } },
   ]);
 });
 

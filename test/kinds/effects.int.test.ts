@@ -383,7 +383,7 @@ describe('a sink of one’s own', () => {
       map: ({ storeId, name }) => ({ storeId, name }),
     });
     const { engine, deadLetters } = engineOf(sendRunner(spec));
-    await expect(engine.consume(page(change('a')), UNFENCED)).rejects.toMatchObject({ code: 'sink-unreachable' });
+    await expect(engine.consume(page(change('a')), UNFENCED)).rejects.toMatchObject({ code: 'unavailable' });
     expect(await deadLetters.list('away@1')).toEqual([]);
   });
 });

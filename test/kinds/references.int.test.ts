@@ -82,10 +82,10 @@ test('data that would lie elsewhere, and a tenant that would, are refused; what 
     moved: 'place-changed',
   });
   expect(await refusals(one.apply([await store('here', { store: 'there' })], hosts.access(0)))).toEqual({
-    here: 'tenant-key-changed',
+    here: 'place-changed',
   });
   expect(await refusals(one.apply([await store('nowhere', { store: null })], hosts.access(0)))).toEqual({
-    nowhere: 'tenant-key-missing',
+    nowhere: 'key-missing',
   });
   expect(await hosts.read('StoreRates', 'moved', 'here')).toMatchObject({ percent: 1 });
 });
@@ -95,10 +95,10 @@ test('two documents, or two tenants, that want one place are refused, and so is 
   await one.apply([await store('twin')], hosts.access(0));
   await one.apply([await rate('a', { as: 'same' })], hosts.access(0));
   expect(await refusals(one.apply([await rate('b', { as: 'same' })], hosts.access(0)))).toEqual({
-    b: 'sink-collision',
+    b: 'collision',
   });
   expect(await refusals(one.apply([await store('twin2', { store: 'twin' })], hosts.access(0)))).toEqual({
-    twin2: 'sink-collision',
+    twin2: 'collision',
   });
   await hosts.database.container('StoreRates').items.create({ id: 'theirs', store: 'twin', type: 'storeRate' });
   expect(await refusals(one.apply([await rate('theirs')], hosts.access(0)))).toEqual({ theirs: 'sink-occupied' });
@@ -111,7 +111,7 @@ test('two tenants of one key: the second is refused, data goes on to the first, 
   await one.apply([await rate('before')], hosts.access(0));
   const refused = await refusals(one.apply([first, second], hosts.access(0)));
   const [loser = ''] = Object.keys(refused);
-  expect(Object.values(refused)).toEqual(['sink-collision']);
+  expect(Object.values(refused)).toEqual(['collision']);
   await one.apply([await rate('after')], hosts.access(0));
   for (const id of ['before', 'after'])
     expect(await hosts.read('StoreRates', id, 'shared')).toMatchObject({ percent: 1 });
@@ -129,7 +129,7 @@ test('two documents of one id that come at once: one is refused, and a tenant th
   const one = runner('same');
   const pair = [await rate('c', { as: 'same' }), await rate('d', { as: 'same' })];
   await one.apply([await store('early')], hosts.access(0));
-  expect(Object.values(await refusals(one.apply(pair, hosts.access(0))))).toEqual(['sink-collision']);
+  expect(Object.values(await refusals(one.apply(pair, hosts.access(0))))).toEqual(['collision']);
   await one.apply([await store('late')], hosts.access(0));
   const [early, late] = [
     await hosts.read('StoreRates', 'same', 'early'),

@@ -104,9 +104,9 @@ const stored = async (id: string, key = 'k'): Promise<Doc | undefined> =>
 describe('a copy is refused', () => {
   test('where another source has its place, on one page or on two', async () => {
     const [first, second] = [change({ id: 'a1', as: 'shared' }), change({ id: 'a2', as: 'shared' })];
-    expect(await refusals(copier(), [first, second])).toEqual({ a2: 'sink-collision' });
+    expect(await refusals(copier(), [first, second])).toEqual({ a2: 'collision' });
     expect(await refusals(copier(), [first])).toEqual({});
-    expect(await refusals(copier(), [second])).toEqual({ a2: 'sink-collision' });
+    expect(await refusals(copier(), [second])).toEqual({ a2: 'collision' });
     expect(await stored('shared')).toMatchObject({ _src: { id: 'a1' } });
   });
 
@@ -128,15 +128,15 @@ describe('a copy is refused', () => {
     const changes = ['c1', 'c2', 'c3', 'c4'].map((id) => change({ id }));
     expect(await refusals(copier(throws), changes)).toEqual({
       c1: 'projection-threw',
-      c2: 'sink-id-missing',
-      c3: 'sink-key-missing',
+      c2: 'value-invalid',
+      c3: 'key-missing',
     });
     expect(await refusals(copier(throws), changes.slice(3))).toEqual({});
   });
 
   test('when it is larger than Cosmos DB takes', async () => {
     expect(await refusals(copier(), [change({ id: 'd', text: 'x'.repeat(2_200_000) })])).toEqual({
-      d: 'sink-too-large',
+      d: 'too-large',
     });
   });
 
@@ -155,13 +155,13 @@ describe('a copy is refused', () => {
     };
     await database.container('Source').items.create({ id: 'e-other', key: 's', type: 'thing' });
     expect(await refusals(copier(spec), [change({ id: 'e', key: 's', other: 'e-other' })])).toEqual({
-      e: 'place-depends-on-join',
+      e: 'place-changed',
     });
     const thrower: CopySpec = { ...spec, map: (_doc, { other }) => ({ id: (other as Doc)['name'], key: 'k' }) };
     const other = { ref: 'r', mark: 'm', version: null, pk: 'p', doc: { name: 'there' } };
     expect(() => place(thrower, SINK, change({ id: 'e' }), { other })).toThrow(
       expect.objectContaining({
-        code: 'place-depends-on-join',
+        code: 'place-changed',
         message: expect.stringContaining("Cannot read properties of null (reading 'name')") as string,
         cause: expect.any(TypeError) as TypeError,
       }) as Error,
@@ -182,7 +182,7 @@ describe('an aggregate refuses', () => {
       change({ id: 'g3', group: 'x', cents: 1, sink: {} }),
     ];
     const codes = await refusals(aggregator(), changes);
-    expect(codes).toEqual({ g1: 'measure-not-a-number', g2: 'measure-not-a-number', g3: 'sink-key-missing' });
+    expect(codes).toEqual({ g1: 'value-invalid', g2: 'value-invalid', g3: 'key-missing' });
   });
 
   test('the one document with which a sum would no longer be exact', async () => {
@@ -199,19 +199,19 @@ describe('an aggregate refuses', () => {
       change({ id: `k${at}`, group: 'top', keep: of }),
     );
     expect(await refusals(aggregator(top), kept)).toEqual({
-      k0: 'measure-keep',
-      k1: 'measure-keep',
-      k2: 'measure-keep',
+      k0: 'value-invalid',
+      k1: 'value-invalid',
+      k2: 'value-invalid',
     });
     const text = { values: { kind: 'distinct', of: (row: unknown) => (row as { value: string }).value } } as const;
     expect(await refusals(aggregator(text), [change({ id: 'v', group: 'v', value: 1 })])).toEqual({
-      v: 'measure-not-text',
+      v: 'value-invalid',
     });
     const lines = (count: number): Doc[] => Array.from({ length: count }, (_, at) => ({ value: `v${at}` }));
     const spec = { ...AGGREGATE, measures: text, each: (doc: Doc) => doc['lines'] as Doc[] };
     const each = aggregateRunner(spec, SINK, { stateContainer: 'millrace' });
     const many = [50, 49, 49].map((count, at) => change({ id: `w${at}`, group: 'w', lines: lines(count) }));
-    expect(await refusals(each, many)).toEqual({ w0: 'measure-too-many-values' });
+    expect(await refusals(each, many)).toEqual({ w0: 'too-large' });
     // Three documents and their 98 values are more than a batch takes: they go by halves.
     const others = lines(49).map(({ value }) => ({ value: `other ${String(value)}` }));
     const changes = [...many.slice(1), change({ id: 'w3', group: 'w', lines: others })];

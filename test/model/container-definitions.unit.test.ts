@@ -79,7 +79,7 @@ test('a selective policy gets the paths that projections query; one that has eve
 
 test.each([[[]], [['/a', '/b', '/c', '/d']]])('the key %j makes no container', (partitionKey) => {
   expect(() => define({ partitionKey })).toThrow(
-    expect.objectContaining({ name: 'UsageError', code: 'container-key', message: expect.stringContaining('m.md:7') }),
+    expect.objectContaining({ name: 'UsageError', code: 'model-wrong', message: expect.stringContaining('m.md:7') }),
   );
 });
 

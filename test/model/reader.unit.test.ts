@@ -314,8 +314,8 @@ test('a key stated twice and differently is an error; unknown sections are liste
 });
 
 test.each([
-  ['# Readme\n\n## Install\nnpm install\n', 'not-a-model-document'],
-  ['', 'not-a-model-document'],
+  ['# Readme\n\n## Install\nnpm install\n', 'model-without-containers'],
+  ['', 'model-without-containers'],
   ['# Shop\n## Container Designs\nNone yet.\n', 'model-without-containers'],
   ['# Shop\n## Validation Results\n- [x] all\n', 'model-without-containers'],
 ])('%j is refused', (text, code) => {
@@ -332,7 +332,7 @@ test.each([
 test('a file that is not there is named', async () => {
   await expect(readModel('/nowhere/cosmosdb_data_model.md')).rejects.toMatchObject({
     name: 'UsageError',
-    code: 'model-unreadable',
+    code: 'unreadable',
     message: expect.stringContaining('/nowhere/'),
   });
 });

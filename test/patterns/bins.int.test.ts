@@ -61,7 +61,7 @@ describe('appending', () => {
     const bins = eventBins<Reading>({ container, window: 'hour', maxEvents: 1 });
     await bins.append(STREAM, [reading(1, 0), reading(2, 1)]);
     await container.item('bin|2026-11-21T00+00:00|0', STREAM.deviceId).delete();
-    await expect(bins.append(STREAM, [reading(3, 2)])).rejects.toMatchObject({ code: 'bin-contended' });
+    await expect(bins.append(STREAM, [reading(3, 2)])).rejects.toMatchObject({ code: 'contended' });
   });
 
   it('holds bins to their bytes, and refuses an event that fits none', async () => {
@@ -76,7 +76,7 @@ describe('appending', () => {
       expect(Buffer.byteLength(JSON.stringify(own))).toBeLessThanOrEqual(bytes + 1);
     }
     await expect(bins.append(STREAM, [reading(99, 0, { text: 'x'.repeat(2_000) })])).rejects.toMatchObject({
-      code: 'bin-event-too-large',
+      code: 'option-invalid',
     });
     // A small one doesn't slip into a bin that was sealed because a large one didn't fit.
     await bins.append(STREAM, events);
@@ -85,7 +85,7 @@ describe('appending', () => {
 
   it.each([[{ id: '', at: START }], [{ id: 'a', at: 'soon' }]])('refuses %j', async (event) => {
     const bins = eventBins({ container: await fresh(), window: 'hour' });
-    await expect(bins.append(STREAM, [event])).rejects.toMatchObject({ code: 'event-invalid' });
+    await expect(bins.append(STREAM, [event])).rejects.toMatchObject({ code: 'option-invalid' });
   });
 
   it('refuses bins that make no sense', async () => {

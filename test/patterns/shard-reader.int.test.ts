@@ -96,6 +96,6 @@ describe(`reading shards (seed ${SEED})`, () => {
     const other = { ...query, partitionKeys: key.all('q'), continuation };
     for (const wrong of [other, { ...query, continuation: 'x' }, { ...query, where: 'true', continuation }])
       await expect(readShards(container, wrong)).rejects.toMatchObject({ code: 'continuation-invalid' });
-    await expect(readShards(container, { ...query, pageSize: 0 })).rejects.toMatchObject({ code: 'page-size-invalid' });
+    await expect(readShards(container, { ...query, pageSize: 0 })).rejects.toMatchObject({ code: 'option-invalid' });
   });
 });

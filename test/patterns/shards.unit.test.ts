@@ -43,7 +43,7 @@ describe('a sharded key', () => {
     [{ shards: 2, by: 'day' as 'time' }],
     [{ shards: 2, by: 'time' as const, everyMs: 0 }],
   ])('refuses %j', (options) => {
-    expect(() => shardedKey(options)).toThrow(expect.objectContaining({ code: 'shards-invalid' }));
+    expect(() => shardedKey(options)).toThrow(expect.objectContaining({ code: 'option-invalid' }));
   });
 
   it('refuses what it can take no shard of', () => {
@@ -75,7 +75,7 @@ describe('the order', () => {
   });
 
   it.each(['a', '/', '/a"]', '/a//b', '/a b'])('refuses the path %s', (path) => {
-    expect(() => orderText([{ path }])).toThrow(expect.objectContaining({ code: 'order-invalid' }));
+    expect(() => orderText([{ path }])).toThrow(expect.objectContaining({ code: 'option-invalid' }));
     expect(() => orderText([])).toThrow(/has no path/);
   });
 });

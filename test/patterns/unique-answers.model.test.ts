@@ -81,20 +81,16 @@ async function history(seed: number, across: boolean, totals: Totals): Promise<v
     if (act < 0.45) {
       asked = unique.create({ id, tenant: tenantOf(id), email });
       right =
-        owner !== undefined && (across || !truth.has(id))
-          ? ['value-taken']
-          : truth.has(id)
-            ? ['document-exists']
-            : ['done'];
+        owner !== undefined && (across || !truth.has(id)) ? ['value-taken'] : truth.has(id) ? ['exists'] : ['done'];
       if (right[0] === 'done') truth.set(id, email);
     } else if (act < 0.75) {
       asked = unique.change(id, tenantOf(id), email);
-      right = !truth.has(id) ? ['document-missing'] : owner !== undefined && owner !== id ? ['value-taken'] : ['done'];
+      right = !truth.has(id) ? ['not-found'] : owner !== undefined && owner !== id ? ['value-taken'] : ['done'];
       if (right[0] === 'done') truth.set(id, email);
     } else {
       asked = unique.delete(id, tenantOf(id));
       // It is gone: whether it went meanwhile, or was gone before, its own read can't tell.
-      right = truth.has(id) ? ['done'] : ['document-missing', 'done'];
+      right = truth.has(id) ? ['done'] : ['not-found', 'done'];
       truth.delete(id);
     }
     const said = `seed ${seed}, step ${step}: ${act < 0.45 ? 'create' : act < 0.75 ? 'change' : 'delete'} ${id} ${email}`;

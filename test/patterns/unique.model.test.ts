@@ -34,7 +34,7 @@ const rule = { name: 'email', path: '/email', normalize: same };
 class Killed extends Error {}
 
 /** Answers that are no failure of ours: somebody else has the value, or the document is another by now. */
-const EXPECTED = new Set(['value-taken', 'document-exists', 'document-missing', 'document-changing']);
+const EXPECTED = new Set(['value-taken', 'exists', 'not-found', 'contended']);
 
 interface Totals {
   done: number;

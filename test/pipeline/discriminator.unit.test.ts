@@ -34,7 +34,7 @@ test('a change and a document that was read go by the same discriminator, and ne
 test('an id that Cosmos DB would not take is hashed, or parked where that is declared', () => {
   expect(sinkDocumentId('a/b')).toMatch(/^~~/);
   expect(sinkDocumentId('fine', 'park')).toBe('fine');
-  expect(() => sinkDocumentId('a/b', 'park')).toThrow(expect.objectContaining({ code: 'sink-id-unfit' }));
+  expect(() => sinkDocumentId('a/b', 'park')).toThrow(expect.objectContaining({ code: 'value-invalid' }));
   expect(() => sinkDocumentId('x'.repeat(1_100), 'park')).toThrow('1100 bytes');
 });
 
@@ -48,7 +48,7 @@ test('an entry is told by key and id, and by a digest where that is too long', (
 test('a refusal says what is too large, as deep as it can be told', () => {
   const body = { id: 'a', head: { small: 1, text: 'x'.repeat(2_200_000) }, tail: 'y'.repeat(1_000) };
   expect(refusalOf('C', body, 'refused')).toMatchObject({
-    code: 'sink-too-large',
+    code: 'too-large',
     message: expect.stringContaining('/head/text'),
   });
   expect(refusalOf('C', { id: 'a' }, 'C answered 400')).toMatchObject({

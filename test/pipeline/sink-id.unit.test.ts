@@ -54,5 +54,5 @@ test('a long group gets a digest, different for different groups', () => {
 });
 
 test.each([undefined, Number.NaN, Number.POSITIVE_INFINITY, {}, []])('%s tells no groups apart', (bad) => {
-  expect(() => aggregateId('t', { day: bad })).toThrow(expect.objectContaining({ code: 'group-value' }));
+  expect(() => aggregateId('t', { day: bad })).toThrow(expect.objectContaining({ code: 'value-invalid' }));
 });

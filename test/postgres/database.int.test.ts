@@ -10,7 +10,7 @@ const signal = new AbortController().signal;
 it('refuses what is no address of PostgreSQL, without showing it', () => {
   for (const url of ['redis://secret@x', 'secret'])
     expect(() => openDatabase(url)).toThrow(
-      expect.objectContaining({ code: 'postgres-url-invalid', message: expect.not.stringContaining('secret') }),
+      expect.objectContaining({ code: 'setting-invalid', message: expect.not.stringContaining('secret') }),
     );
 });
 
@@ -19,7 +19,7 @@ it('says that a server that isn’t there is unreachable', async () => {
   const error: unknown = await database
     .transaction(async () => undefined, { signal })
     .catch((thrown: unknown) => thrown);
-  expect(failure(error, 'It failed')).toMatchObject({ code: 'postgres-unreachable', retryable: true });
+  expect(failure(error, 'It failed')).toMatchObject({ code: 'unavailable', retryable: true });
   await database.close();
 });
 

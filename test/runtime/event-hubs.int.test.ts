@@ -24,10 +24,10 @@ it('asks for hubs and consumer groups before anything starts', async () => {
   await clients.check('telemetry', 'second');
   await hubs.producer().sendBatch([{ body: 1 }]);
   await clients.check('telemetry', '$Default');
-  await expect(clients.check('none')).rejects.toMatchObject({ name: 'UsageError', code: 'event-hub-missing' });
+  await expect(clients.check('none')).rejects.toMatchObject({ name: 'UsageError', code: 'missing' });
   await expect(clients.check('telemetry', 'nobody')).rejects.toMatchObject({
     name: 'UsageError',
-    code: 'event-hub-missing',
+    code: 'missing',
     message: expect.stringContaining('telemetry (consumer group nobody)'),
   });
   const as = (key: typeof listener | typeof sender) =>
@@ -40,7 +40,7 @@ it('asks for hubs and consumer groups before anything starts', async () => {
   };
   await listening.check('telemetry', '$Default');
   await sending.check('telemetry');
-  const denied = { name: 'UsageError', code: 'event-hub-denied', hint: expect.stringContaining('Data Sender') };
+  const denied = { name: 'UsageError', code: 'denied', hint: expect.stringContaining('Data Sender') };
   await expect(listening.check('telemetry')).rejects.toMatchObject(denied);
   await expect(sending.check('telemetry', '$Default')).rejects.toMatchObject(denied);
 });

@@ -17,8 +17,8 @@ const LEASE = `'lease-lost': { meaning: 'Another host has the lease.', hint: 'Le
 const CLEAN = {
   'src/feed/errors.ts': `export const FEED_ERRORS = { ${LEASE} };`,
   'src/feed/lease.ts': `export class LeaseLost extends MillraceError<'lease-lost'> {}`,
-  'src/host/errors.ts': `export const HOST_ERRORS = { 'port-taken': { meaning: 'The port is taken.', hint: 'Name another.', usage: true } };`,
-  'src/host/listen.ts': `throw hostError('port-taken', 'Port 80 is taken');`,
+  'src/host/errors.ts': `export const HOST_ERRORS = { 'cannot-listen': { meaning: 'The port is taken.', hint: 'Name another.', usage: true } };`,
+  'src/host/listen.ts': `throw hostError('cannot-listen', 'Port 80 is taken');`,
 };
 
 function run(files: Readonly<Record<string, string>>): { code: number | null; errors: string[] } {

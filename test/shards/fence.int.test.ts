@@ -122,7 +122,7 @@ describe('a fenced write', () => {
       message: 'Cosmos DB answered operation 1 of a batch on Orders for 5 with 409',
     });
     expect(await idsIn(west)).toEqual(['o']);
-    expect(await codeOf(router.batch(5, 'Currencies', []))).toBe('container-unfenced');
+    expect(await codeOf(router.batch(5, 'Currencies', []))).toBe('unsupported');
   });
 
   it('whose answer is lost is sent again only if it may take effect twice', async () => {
@@ -219,9 +219,9 @@ describe('fences', () => {
   it('are for list maps, and for containers whose key is the key of the map alone', async () => {
     const made = (kind: 'List' | 'Range', schema: typeof FENCED): Promise<string> =>
       codeOf(manager[`create${kind}Map`](`unfit${(names += 1)}`, { keyType: 'int32', schema }));
-    expect(await made('Range', FENCED)).toBe('shard-map-invalid');
-    expect(await made('List', { ...FENCED, fenced: ['Currencies'] })).toBe('shard-map-invalid');
-    expect(await made('List', { ...FENCED, sharded: { Orders: '/of/tenant' } })).toBe('shard-map-invalid');
+    expect(await made('Range', FENCED)).toBe('option-invalid');
+    expect(await made('List', { ...FENCED, fenced: ['Currencies'] })).toBe('option-invalid');
+    expect(await made('List', { ...FENCED, sharded: { Orders: '/of/tenant' } })).toBe('option-invalid');
     const { map } = await scene();
     const database = await stage.shardDatabase({ Orders: '' });
     const partitionKey = { paths: ['/tenantId', '/day'], kind: 'MultiHash', version: 2 } as const;

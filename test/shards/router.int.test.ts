@@ -337,9 +337,9 @@ describe('a router refuses', () => {
     const { map } = await scene();
     const open = (name: string, database: string): Promise<Router> =>
       openRouter(name, { ...stage.optionsOf(database), database: stage.database(database) });
-    await expect(open('nothing', options.database.id)).rejects.toMatchObject({ code: 'shard-map-missing' });
+    await expect(open('nothing', options.database.id)).rejects.toMatchObject({ code: 'not-found' });
     const shard = await stage.shardDatabase();
-    await expect(open(map.name, shard)).rejects.toMatchObject({ code: 'shard-map-store-missing' });
+    await expect(open(map.name, shard)).rejects.toMatchObject({ code: 'not-found' });
     const other = await stage.options();
     await ShardMapManager.create(other);
     const store = stage.database(other.database.id).container('shardmaps').item('store', 'store');
@@ -350,7 +350,7 @@ describe('a router refuses', () => {
   it('to go on without the role of a reader', async () => {
     const { map } = await scene();
     const stranger = stage.client(undefined, { aadCredentials: stage.emulator.credential('stranger') });
-    const denied = { code: 'shard-map-denied' };
+    const denied = { code: 'denied' };
     const database = stranger.database(options.database.id);
     await expect(route(map, undefined, { database })).rejects.toMatchObject(denied);
     await using router = await route(map, undefined, { connect: (to) => stranger.database(to.database) });
@@ -365,7 +365,7 @@ describe('a router refuses', () => {
     const key = '00000000-0000-0000-0000-000000000005';
     await expect(router.enter(key)).rejects.toMatchObject({ code: 'mapping-missing' });
     await manager.deleteMap('empty');
-    await expect(router.container(key, 'Orders').read('o')).rejects.toMatchObject({ code: 'shard-map-missing' });
+    await expect(router.container(key, 'Orders').read('o')).rejects.toMatchObject({ code: 'not-found' });
   });
 
   it('a container without the key in its schema, and names one that a shard lacks', async () => {
@@ -385,7 +385,7 @@ describe('a router refuses', () => {
       .fetchAll();
     for (const { id, pk } of resources) await local.item(id, pk).delete();
     await using router = await route(map, undefined, { clock: new Hand() });
-    await expect(router.enter(5)).rejects.toMatchObject({ code: 'mapping-changing' });
+    await expect(router.enter(5)).rejects.toMatchObject({ code: 'shard-map-changing' });
     await local.item('header', resources[0]!.pk).delete();
     await expect(router.enter(5)).rejects.toMatchObject({ code: 'local-map-missing' });
   });

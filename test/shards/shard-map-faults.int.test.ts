@@ -132,7 +132,7 @@ describe('a shard that can’t be reached', () => {
     await map.markOffline(of.online);
     await map.markOnline(of.offline);
     // What the shard is still to undo comes first.
-    await expect(map.createMapping({ shard: of.b, low: 50 })).rejects.toMatchObject({ code: 'shard-unreachable' });
+    await expect(map.createMapping({ shard: of.b, low: 50 })).rejects.toMatchObject({ code: 'unavailable' });
     expect(await map.settle()).toMatchObject([{ verb: 'updateMapping' }]);
     down = undefined;
     await map.createMapping({ shard: of.b, low: 50 });
@@ -151,7 +151,7 @@ describe('a shard that can’t be reached', () => {
     await expect(map.markOffline(of.online)).rejects.toMatchObject({ code: 'map-operation-undone' });
     const detached = await map.detachShard(of.a);
     expect(detached).toMatchObject({ id: of.a.id, detached: true });
-    await expect(map.detachShard(of.a)).rejects.toMatchObject({ code: 'shard-void' });
+    await expect(map.detachShard(of.a)).rejects.toMatchObject({ code: 'stale' });
     for (const use of [map.createMapping({ shard: detached, low: 60 }), map.deleteShard(detached)])
       await expect(use).rejects.toMatchObject({ code: 'shard-detached' });
     expect(await map.settle()).toEqual([]);
@@ -162,7 +162,7 @@ describe('a shard that can’t be reached', () => {
     await stage.restore(restored, await stage.copyOf(lost));
     const attached = await map.attachShard(detached, { database: restored });
     expect(attached).toMatchObject({ id: of.a.id, detached: false, location: { database: restored } });
-    await expect(map.attachShard(attached, of.a.location)).rejects.toMatchObject({ code: 'shard-not-detached' });
+    await expect(map.attachShard(attached, of.a.location)).rejects.toMatchObject({ code: 'wrong-state' });
     expect((await map.mapping(0)).id).toBe(moved.id);
     // The restored local map still has the mapping that was moved away.
     const differences = await map.check(attached);
@@ -176,7 +176,7 @@ describe('a shard that can’t be reached', () => {
     const detached = await of.map.detachShard(of.a);
     const empty = { database: await stage.shardDatabase() };
     await expect(of.map.attachShard(detached, empty)).rejects.toMatchObject({ code: 'map-operation-undone' });
-    await expect(of.map.attachShard(detached, of.b.location)).rejects.toMatchObject({ code: 'shard-exists' });
+    await expect(of.map.attachShard(detached, of.b.location)).rejects.toMatchObject({ code: 'exists' });
     await of.map.attachShard(detached, of.a.location);
     expect(await of.map.check()).toEqual([]);
   });
@@ -192,7 +192,7 @@ describe('differences between the map and a shard', () => {
     const differences = await of.map.check(of.a);
     expect(differences).toHaveLength(3);
     await of.map.createMapping({ shard: of.b, low: 90 });
-    await expect(of.map.repair(differences, 'shard')).rejects.toMatchObject({ code: 'differences-void' });
+    await expect(of.map.repair(differences, 'shard')).rejects.toMatchObject({ code: 'stale' });
     await of.map.repair(await of.map.check(of.a), 'shard');
     expect(await of.map.check()).toEqual([]);
     expect((await of.map.mappings({ shard: of.a })).map(({ id }) => id)).toEqual([
@@ -200,7 +200,7 @@ describe('differences between the map and a shard', () => {
       of.next.id,
       of.offline.id,
     ]);
-    await expect(of.map.repair([], 'map')).rejects.toMatchObject({ code: 'differences-invalid' });
+    await expect(of.map.repair([], 'map')).rejects.toMatchObject({ code: 'option-invalid' });
   });
 
   it('are not taken into the map where another shard has the keys', async () => {

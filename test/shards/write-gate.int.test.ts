@@ -54,7 +54,7 @@ describe('a migration that decides late', () => {
     const migrating = new MigratingProcess(world, { closedMs: 58_000, flipMs: 100_000 });
     await time.run(time.sleep(130_000));
     await time.run(writer.write('a'));
-    await expect(time.run(migrating.migrated)).rejects.toMatchObject({ code: 'gate-contended' });
+    await expect(time.run(migrating.migrated)).rejects.toMatchObject({ code: 'contended' });
     expect(await time.run(world.lost())).toEqual([]);
     expect(world.target).toBe(SOURCE);
   });

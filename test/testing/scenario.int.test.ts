@@ -62,7 +62,7 @@ describe('tables', () => {
     expect(wrong).toMatchObject({
       reason: { message: expect.stringContaining('The rows of countries are different') },
     });
-    await expect(shop.given().expect({}, { none: [] })).rejects.toMatchObject({ code: 'table-unknown' });
+    await expect(shop.given().expect({}, { none: [] })).rejects.toMatchObject({ code: 'not-found' });
   });
 });
 
@@ -103,12 +103,12 @@ describe('the shop', () => {
   });
 
   test('names a container that isn’t there', async () => {
-    await expect(shop.given({ Order: [] }).run()).rejects.toMatchObject({ code: 'container-unknown' });
+    await expect(shop.given({ Order: [] }).run()).rejects.toMatchObject({ code: 'not-found' });
     await expect(shop.given().expect({ Orders: [] })).rejects.toMatchObject({
-      code: 'container-unknown',
+      code: 'not-found',
       hint: 'Use Summaries, Days.',
     });
-    expect(() => shop.like('Orders', 'invoice')).toThrow(expect.objectContaining({ code: 'type-unknown' }));
+    expect(() => shop.like('Orders', 'invoice')).toThrow(expect.objectContaining({ code: 'not-found' }));
   });
 
   test.each(Array.from({ length: 12 }, (_, at) => SEED + at))(

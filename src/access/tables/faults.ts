@@ -13,7 +13,7 @@ import { storedType, typesOf } from './migration.ts';
 const MIGRATE = 'Run `millrace sql migrate`; with `--dry-run` it shows its steps first.';
 const RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const;
 
-/** @throws MillraceError `postgres-unreachable`, `postgres-denied` */
+/** @throws MillraceError `unavailable`, `denied` */
 export async function tableFaults(layout: TableLayout, database: Database, signal: AbortSignal): Promise<TableFault[]> {
   return database
     .transaction((session) => faultsOf(session, layout), { signal })

@@ -8,11 +8,11 @@ import { entryId } from '../../pipeline/sink-id.ts';
 import type { Content } from '../../pipeline/tables/ddl.ts';
 import type { TableLayout } from '../../pipeline/tables/layout.ts';
 import { type DocumentRows, identityCell } from '../../pipeline/tables/rows.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { type MillraceError, messageOf } from '../../base/errors.ts';
 import { shown } from '../../base/json.ts';
 import { sinksError } from '../errors.ts';
 import type { Database, Session } from '../../postgres/database.ts';
-import { postgresError } from '../../postgres/errors.ts';
 import { failure, failureKind } from '../../postgres/failure.ts';
 import { sharedLock, writtenContents } from './contents.ts';
 import { tableFaults } from './faults.ts';
@@ -98,7 +98,7 @@ function assertOwnPlace({ identity, tenant }: TableLayout, { entry, identity: ow
 const waiting = (error: MillraceError): MillraceError =>
   error.retryable
     ? error
-    : postgresError('postgres-unreachable', error.message, {
+    : sharedError('unavailable', error.message, {
         cause: error,
         ...(error.hint !== undefined && { hint: error.hint }),
       });

@@ -1,6 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { messageOf } from '../../base/errors.ts';
-import { type ArchiveErrorCode, archiveError } from '../errors.ts';
+import { archiveError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Span } from '../../base/spans.ts';
 import { codecOf, contentTypeOf } from './codec.ts';
@@ -149,7 +150,7 @@ export class AzureBlobStore implements HoldingStore {
     const policy = { expiriesOn: until, policyMode: locked ? 'Locked' : 'Unlocked' };
     const refused = (code: string, cause?: unknown): Error =>
       archiveError(
-        'retention-refused',
+        'immutability-off',
         `The blob container ${this.#where()} refused to keep ${name} until ${until.toISOString()}: ${code}`,
         { cause },
       );
@@ -172,7 +173,7 @@ export class AzureBlobStore implements HoldingStore {
       () => blob.setLegalHold(held, this.#aborted()),
       (code, cause) =>
         archiveError(
-          'hold-refused',
+          'immutability-off',
           `The blob container ${this.#where()} refused to ${held ? 'set' : 'remove'} a legal hold: ${code}`,
           { cause },
         ),
@@ -293,20 +294,27 @@ export class AzureBlobStore implements HoldingStore {
   #explained(error: unknown): unknown {
     const { status, code } = answerOf(error);
     const where = this.#where();
-    const usage = (name: ArchiveErrorCode, what: string) => archiveError(name, what, { cause: error });
+    const check = { cause: error, hint: 'Check the address in `STORAGE` and the network.' };
     if (code === 'ContainerNotFound')
-      return usage('storage-container-missing', `The blob container ${where} does not exist`);
+      return archiveError('storage-container-missing', `The blob container ${where} does not exist`, { cause: error });
     if (status === 401 || status === 403)
-      return usage('storage-denied', `The blob container ${where} refused access: ${code}`);
+      return sharedError('denied', `The blob container ${where} refused access: ${code}`, {
+        cause: error,
+        hint: 'Check `STORAGE`, or give the identity the role "Storage Blob Data Contributor" on the account.',
+      });
     if (status === undefined) {
       const why =
         code === 'AbortError' || code === 'TimeoutError' ? `no answer within ${FIRST_MS / 1_000} s` : messageOf(error);
-      return usage('storage-unreachable', `The blob container ${where} can't be reached: ${why}`);
+      return sharedError('unreachable', `The blob container ${where} can't be reached: ${why}`, check);
     }
     if (isTransient(status, code))
-      return usage(
-        'storage-busy',
+      return sharedError(
+        'unavailable',
         `The blob container ${where} has refused a request for ${WITHIN_MS / 1_000} s: ${status} ${code}`,
+        {
+          cause: error,
+          hint: 'Run the command again later. Millrace has left nothing half done. If it comes often, look at the ingress, egress and request limits of the account.',
+        },
       );
     return error;
   }

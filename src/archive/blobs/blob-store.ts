@@ -1,7 +1,7 @@
 /**
  * A storage container as the archive uses it. The caller gives a condition with every write, so that a repeated write
- * does no harm. An implementation repeats throttled and broken requests. Throws UsageError `storage-denied`,
- * `storage-container-missing` and `storage-unreachable`.
+ * does no harm. An implementation repeats throttled and broken requests. Throws UsageError `denied`,
+ * `storage-container-missing` and `unreachable`.
  */
 export interface BlobStore {
   /**
@@ -37,7 +37,7 @@ export interface ErasableStore extends BlobStore {
 export interface HoldingStore extends ErasableStore {
   /**
    * Sets a legal hold on a blob, or takes it from all of its versions. While one has it, the store removes and overwrites
-   * none of its bytes. False: there is no such blob. Throws UsageError `hold-refused` if the account has no holds.
+   * none of its bytes. False: there is no such blob. Throws UsageError `immutability-off` if the account has no holds.
    */
   hold(name: string, held: boolean): Promise<boolean>;
   /** Whether the account can hold blobs that it doesn't have yet. */
@@ -46,7 +46,7 @@ export interface HoldingStore extends ErasableStore {
   listHeld(prefix: string): AsyncIterable<string>;
   /**
    * Keeps a blob until a time, as a legal hold does. `locked`: nobody can end that earlier. Throws UsageError
-   * `retention-refused` if the account can't.
+   * `immutability-off` if the account can't.
    */
   retain(name: string, until: Date, locked: boolean): Promise<void>;
   /** The names that begin with `prefix` and that are kept so after `now`, in order. */

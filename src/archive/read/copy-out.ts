@@ -7,7 +7,7 @@ import { forEach } from '../../kinds/archive/entries.ts';
 import { untilDone } from '../../kinds/conflict.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { isOfErased } from '../sweep/eligibility.ts';
-import { archiveError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { eachArchived } from '../sweep/selection.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, CopyResult, ReadErased, Selection } from '../types.ts';
 
@@ -33,7 +33,7 @@ const TAKEN = 8;
  * Writes archived documents into another container as they were. They stay in the archive, and no entry changes. So no
  * placeholder is needed: a document that changes meanwhile is copied as it was archived. May be stopped and run again.
  * @throws ArchiveDamaged if a blob or manifest is missing or changed; with `skipDamaged` it continues with the others
- * @throws MillraceError `restore-refused`
+ * @throws MillraceError `document-refused`
  */
 export async function copyArchive(
   archive: Archive,
@@ -92,11 +92,11 @@ export async function copyOne(
       found ? { op: 'replace', id, body, ifMatch: found._etag } : { op: 'create', id, body },
     ]);
     if (answer.kind === 'refused')
-      throw archiveError('restore-refused', `Container ${into} refused to store ${id}: ${answer.why}`);
+      throw sharedError('document-refused', `Container ${into} refused to store ${id}: ${answer.why}`);
     outcome = sent;
     if (answer.kind === 'conflict' && !found && (taken += 1) === TAKEN) {
       const why = 'another document has the same value of a unique key';
-      throw archiveError('restore-refused', `Container ${into} has no document ${id} and doesn't accept it: ${why}`);
+      throw sharedError('document-refused', `Container ${into} has no document ${id} and doesn't accept it: ${why}`);
     }
     return answer.kind === 'done';
   });

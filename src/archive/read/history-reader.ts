@@ -9,7 +9,7 @@ import { CosmosAccess } from '../../access/cosmos-access.ts';
 import { AzureBlobStore } from '../blobs/azure-blob-store.ts';
 import type { BlobContainer } from '../blobs/blob-container.ts';
 import { ArchiveDamaged } from '../blobs/blob.ts';
-import { archiveError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { findArchived, isEntryOf } from './archived-line.ts';
 import { Identities } from './identities.ts';
 import { KeptBlobs } from '../blobs/kept-blobs.ts';
@@ -62,7 +62,7 @@ export interface HistoryReader {
   /**
    * The document from its container, else from the archive; undefined if it is in neither. It costs 1 RU a KB where the
    * document is hot, and one point read more and at most one blob read where it isn't. It is as fresh as the reads of your client.
-   * @throws UsageError `document-address-wrong`, `storage-denied`, `storage-container-missing`, `storage-unreachable`,
+   * @throws UsageError `option-invalid`, `denied`, `storage-container-missing`, `unreachable`,
    * `blob-offline`, `container-missing`
    * @throws ArchiveDamaged the archive should have the document, and its blob is missing or changed
    */
@@ -144,7 +144,9 @@ export function openHistory({ state, storage, cacheSize, signal }: HistoryReader
       const months = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
       for (const [name, month] of Object.entries(months))
         if (!MONTH.test(month))
-          throw archiveError('document-address-wrong', `\`${name}\` is ${shown(month)}: it takes yyyy-mm or yyyy`);
+          throw sharedError('option-invalid', `\`${name}\` is ${shown(month)}: it takes yyyy-mm or yyyy`, {
+            hint: 'Pass the name of the container, the levels of the partition key, and the `id`; months as `2026-01` or `2026`.',
+          });
       const folder = typeof tenant === 'number' ? String(tenant) : tenant;
       const given = new Identities();
       const isWanted = (place: Period): boolean => isSelected(place, { ...months, tenant: folder });
@@ -179,7 +181,7 @@ const asCold = <T>({ container, key, id, type, at, doc }: ArchivedDocument): Col
   type,
 });
 
-/** @throws UsageError `document-address-wrong` */
+/** @throws UsageError `option-invalid` */
 function checkedKey(container: string, key: HistoryKey, id: string): Key {
   const levels: Key = Array.isArray(key) ? (key as Key) : [key as Key[number]];
   const wrong = levels.find((level) => level !== null && !['string', 'number', 'boolean'].includes(typeof level));
@@ -192,5 +194,7 @@ function checkedKey(container: string, key: HistoryKey, id: string): Key {
           ? `${shown(key)} can't be a partition key`
           : undefined;
   if (what === undefined) return levels;
-  throw archiveError('document-address-wrong', what);
+  throw sharedError('option-invalid', what, {
+    hint: 'Pass the name of the container, the levels of the partition key, and the `id`; months as `2026-01` or `2026`.',
+  });
 }

@@ -13,6 +13,7 @@ import { enlist } from '../blobs/manifests.ts';
 import { retainNew } from './retention.ts';
 import { RESTORING } from '../../feed/reading/mapper.ts';
 import type { Archive, ArchiveFault, BlobRecord } from '../types.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { archiveError } from '../errors.ts';
 
 /** A document that is about to leave its container, with its line. */
@@ -169,9 +170,10 @@ async function remove({ change, expiring }: LeavingByTtl, access: DocumentAccess
   await untilDone(`${container}/${id}`, async () => {
     const answer = await access.commit(container, key, [write]);
     if (answer.kind === 'refused')
-      throw archiveError(
-        'removal-refused',
+      throw sharedError(
+        'document-refused',
         `Container ${container} refused to ${expiring ? 'mark' : 'delete'} ${id}: ${answer.why}`,
+        { hint: 'Check the rights of the identity on the container, then run `millrace archive sweep` again.' },
       );
     const [found] = answer.kind === 'done' ? [] : await access.read(container, key, [id]);
     removed = !found || found['type'] === RESTORING || asArchived(found)['_etag'] === version.etag;

@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 /**
  * Has the account keep a blob that was just written. To be called before a document of it leaves. Whole days: a host that
  * comes back to a blob sets the same end, since a locked one can't be shortened.
- * @throws UsageError `retention-refused`
+ * @throws UsageError `immutability-off`
  */
 export async function retainNew(
   store: BlobStore & Partial<HoldingStore>,
@@ -17,7 +17,7 @@ export async function retainNew(
   now: number,
 ): Promise<void> {
   if (!retain) return;
-  if (!store.retain) throw archiveError('retention-refused', `Archive ${name} has retain, and its blobs can't be kept`);
+  if (!store.retain) throw archiveError('immutability-off', `Archive ${name} has retain, and its blobs can't be kept`);
   const until = new Date((Math.floor((now + retain.ms) / DAY_MS) + 1) * DAY_MS);
   await store.retain(blob, until, retain.locked);
 }

@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import type { WorkspaceOptions } from '../../runtime/workspace.ts';
 import type { DescribedError } from '../describe-error.ts';
-import { cliError } from '../errors.ts';
+import { hostError } from '../../host/errors.ts';
 
 /** What a thread runs (call.ts). */
 export interface Call {
@@ -21,7 +21,7 @@ export type Answer =
 /**
  * Runs an operation in a thread of its own. A module stays loaded for the life of its thread, so only a new one sees what
  * was edited in a pipeline since the last call. The thread's standard output goes to `log`.
- * @throws MillraceError `tool-ended`; rejects with the signal's reason, and if the thread throws
+ * @throws MillraceError `process-ended`; rejects with the signal's reason, and if the thread throws
  */
 export async function callInThread(call: Call, signal: AbortSignal, log: Writable): Promise<Answer> {
   const kind = extname(import.meta.url);
@@ -46,7 +46,9 @@ export async function callInThread(call: Call, signal: AbortSignal, log: Writabl
       once(worker, 'message') as Promise<[Answer]>,
       once(worker, 'exit').then(([code]): never => {
         signal.throwIfAborted();
-        throw cliError('tool-ended', `${call.operation} ended without a result: exit code ${code}`);
+        throw hostError('process-ended', `${call.operation} ended without a result: exit code ${code}`, {
+          hint: 'Run the same verb on the command line with `--debug` to see its origin.',
+        });
       }),
     ]);
     return answer;

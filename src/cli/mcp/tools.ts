@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { near } from '../../base/near.ts';
 import { type Operation, operationName } from '../../verbs/operation.ts';
 import type { Registry } from '../../verbs/registry.ts';
-import { cliError } from '../errors.ts';
+import { operationsError } from '../../procedures/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 /**
  * The verbs that an assistant gets, with the fields that it doesn't get: they write a file, never end, or change only
@@ -60,22 +61,22 @@ export const toolsOf = (registry: Registry): Tool[] =>
     };
   });
 
-/** @throws UsageError `tool-unknown` */
+/** @throws UsageError `not-found` */
 export function toolNamed(tools: readonly Tool[], name: string): Tool {
   const found = tools.find((tool) => tool.name === name);
   if (found) return found;
   const names = tools.map((tool) => tool.name);
-  throw cliError('tool-unknown', `There is no tool ${name}${meant(name, names)}`, {
+  throw sharedError('not-found', `There is no tool ${name}${meant(name, names)}`, {
     hint: `Use one of: ${names.join(', ')}.`,
   });
 }
 
-/** @throws UsageError `tool-field-unknown`: a field that is ignored would be an answer to another question */
+/** @throws UsageError `input-invalid`: a field that is ignored would be an answer to another question */
 export function refuseUnknown({ name, inputSchema }: Tool, input: object): void {
   const known = Object.keys(inputSchema['properties'] ?? {});
   const unknown = Object.keys(input).find((field) => !known.includes(field));
   if (unknown === undefined) return;
-  throw cliError('tool-field-unknown', `${name} has no field ${unknown}${meant(unknown, known)}`, {
+  throw operationsError('input-invalid', `${name} has no field ${unknown}${meant(unknown, known)}`, {
     hint: known.length === 0 ? 'Remove it: the tool has no fields.' : `Use one of: ${known.join(', ')}.`,
   });
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { packageRoot } from '../../base/package.ts';
 import { suggestion } from '../../base/near.ts';
 import { defineOperation } from '../../verbs/operation.ts';
-import { cliError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 /** `npm run reference` writes them from the types of the results. */
 const SCHEMAS = new URL('docs/schemas/', packageRoot);
@@ -26,12 +26,16 @@ Verbs with --watch print one value a line; exports print one document a line.`,
   run: async ({ verb }) => {
     const files = await readdir(SCHEMAS).catch((error: unknown) => {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-      throw cliError('schemas-missing', `There is no folder ${fileURLToPath(SCHEMAS)}`);
+      throw sharedError('missing', `There is no folder ${fileURLToPath(SCHEMAS)}`, {
+        hint: 'Run `npm run reference`, which writes them. An installed package has them.',
+      });
     });
     const file = `${verb.join('-')}.json`;
     if (!files.includes(file)) {
       const known = files.map((name) => name.replace(/\.json$/, ''));
-      throw cliError('schema-unknown', `There is no verb ${verb.join(' ')}${suggestion(verb.join('-'), known)}`);
+      throw sharedError('not-found', `There is no verb ${verb.join(' ')}${suggestion(verb.join('-'), known)}`, {
+        hint: 'Write the verb as on the command line, for example `projections list`. The help of Millrace lists all.',
+      });
     }
     return JSON.parse(await readFile(new URL(file, SCHEMAS), 'utf8')) as Readonly<Record<string, unknown>>;
   },

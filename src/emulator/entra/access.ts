@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { requestKindOf } from '../cosmos/wire/kind.ts';
 import { header, parseJson, bodyText, WireError } from '../cosmos/wire/wire.ts';
 import type { WireCall } from '../cosmos/wire/wire.ts';
-import { emulatorError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 // Role-based access to the data plane, with the service's two built-in roles. No role of the data plane may manage
 // resources or their throughput ("Data plane role-based access control").
@@ -46,11 +46,13 @@ const principals = z.record(
   ]),
 );
 
-/** @throws UsageError `emulator-principals-invalid` */
+/** @throws UsageError `option-invalid` */
 export function checkPrincipals(given: Principals): void {
   const { success, error } = principals.safeParse(given);
   if (success) return;
-  throw emulatorError('emulator-principals-invalid', `These principals are not valid: ${z.prettifyError(error)}`);
+  throw sharedError('option-invalid', `These principals are not valid: ${z.prettifyError(error)}`, {
+    hint: 'Give each a role, `reader` or `contributor`, or an array such as `[{ role: "reader", scope: "shop/orders" }]`.',
+  });
 }
 
 const PREFIX = 'Microsoft.DocumentDB/databaseAccounts/';

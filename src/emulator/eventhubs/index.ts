@@ -8,7 +8,7 @@ import { type HubOptions, Namespace } from './namespace.ts';
 import type { StoredEvent } from './partition-log.ts';
 import { hubKeyOf } from './producing.ts';
 import type { AccessKey } from './tokens.ts';
-import { emulatorError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 export type { EventHubFaults } from './broker.ts';
 export type { HubOptions } from './namespace.ts';
@@ -90,7 +90,7 @@ export async function startEventHubs(options: EventHubsOptions): Promise<EventHu
   broker.faults = options.faults ?? {};
   const bound = await broker.listen(port, host).catch((cause: unknown) => {
     journal?.close();
-    throw emulatorError('emulator-port-in-use', `The Event Hubs stand-in can't listen on ${host}:${port}`, { cause });
+    throw sharedError('cannot-listen', `The Event Hubs stand-in can't listen on ${host}:${port}`, { cause });
   });
   const connectionStringOf = ({ name, key }: Pick<AccessKey, 'name' | 'key'>): string =>
     `Endpoint=sb://${host}:${bound};SharedAccessKeyName=${name};SharedAccessKey=${key};UseDevelopmentEmulator=true`;

@@ -25,7 +25,7 @@ export class Journal {
       privateFolder(folder);
     } catch (cause) {
       const hint = 'Give --data a folder that you may write to.';
-      throw sharedError('data-folder-unusable', `The folder ${folder} can't be used: ${messageOf(cause)}`, {
+      throw sharedError('unwritable', `The folder ${folder} can't be used: ${messageOf(cause)}`, {
         cause,
         hint,
       });

@@ -3,7 +3,7 @@ import type { FeedRange } from '../../cosmos/ranges.ts';
 import { type Change, feedLsnOf } from '../../feed/reading/change.ts';
 import { contains, overlaps } from '../../feed/reading/position.ts';
 import { MAX_BATCH, MAX_BATCH_BYTES } from '../../access/document-access.ts';
-import { engineError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import {
   type Bundle,
   type Head,
@@ -72,7 +72,7 @@ export class Backlog {
   /**
    * Sets changes of a tenant aside. They must be in feed order, and be all changes of the tenant that their page has.
    * Resolves when they are durable: only then may the watermark pass them (TEN-F4).
-   * @throws MillraceError `backlog-lost` if another tenure has taken the range over
+   * @throws MillraceError `overtaken` if another tenure has taken the range over
    */
   async setAside(tenant: string, changes: readonly Change[]): Promise<void> {
     for (const bundles of inBatches(bundlesOf(changes))) while (!(await this.#append(tenant, bundles)));
@@ -195,7 +195,9 @@ const upTo = ({ bounds = [] }: Head, hash: string): number =>
   bounds.find((bound) => holds(bound, hash))?.upTo ?? Infinity;
 
 const lost = ({ min, max }: FeedRange) =>
-  engineError('backlog-lost', `Another host sets changes of the range ${min}-${max} aside`);
+  sharedError('overtaken', `Another host sets changes of the range ${min}-${max} aside`, {
+    hint: 'Nothing to do: the other host reads these changes.',
+  });
 
 const creations = (queue: string, from: number, bundles: readonly (readonly SetAside[])[]): DeferredWrite[] =>
   bundles.map((items, at) => {

@@ -1,4 +1,5 @@
 import type { Container } from '@azure/cosmos';
+import { sharedError } from '../../base/shared-errors.ts';
 import type { UsageError } from '../../base/errors.ts';
 import { near } from '../../base/near.ts';
 import { DEFAULT_PIPELINE, type ViewVersion, Views, type ViewsByName } from './views.ts';
@@ -23,7 +24,7 @@ export interface ViewReader {
   /**
    * The version of a projection to read now. Call it for each read and don't keep the answer: it costs one point read
    * every few seconds. It never returns to a replaced version.
-   * @throws UsageError `view-unknown`, `view-not-built`, `view-pipeline-unnamed`
+   * @throws UsageError `not-found`, `view-not-built`, `option-invalid`
    */
   current(projection: string): Promise<CurrentView>;
 }
@@ -53,7 +54,10 @@ export function openViews(state: Container, { refreshMs = 5_000, pipeline }: Vie
       const view = all?.[projection];
       if (!view) throw unknown(projection, all ?? {});
       if (!view.current) {
-        if (view.previous) throw engineError('view-unknown', `${projection} was removed from the pipeline`);
+        if (view.previous)
+          throw sharedError('not-found', `${projection} was removed from the pipeline`, {
+            hint: 'Correct the name. A new projection has a view once its pipeline has run.',
+          });
         throw engineError('view-not-built', `${projection} was never built`, {
           hint: `Run \`millrace projections rebuild ${projection}\`, then \`millrace projections promote ${projection}\`.`,
         });
@@ -74,7 +78,7 @@ function theOnly(pipelines: readonly string[]): string | undefined {
   if (pipelines.length < 2) return first;
   if (pipelines.includes(DEFAULT_PIPELINE)) return DEFAULT_PIPELINE;
   const all = pipelines.toSorted().join(', ');
-  throw engineError('view-pipeline-unnamed', `The container holds the views of several pipelines: ${all}`, {
+  throw sharedError('option-invalid', `The container holds the views of several pipelines: ${all}`, {
     hint: `Name one: openViews(container, { pipeline: '${first}' }).`,
   });
 }
@@ -83,8 +87,9 @@ const pick = ({ version, container, type }: ViewVersion): CurrentView => ({ vers
 
 function unknown(projection: string, views: ViewsByName): UsageError {
   const best = near(projection, Object.keys(views));
-  return engineError(
-    'view-unknown',
+  return sharedError(
+    'not-found',
     `There is no view ${projection}${best === undefined ? '' : `: did you mean ${best}?`}`,
+    { hint: 'Correct the name. A new projection has a view once its pipeline has run.' },
   );
 }

@@ -14,7 +14,7 @@ export interface LeaseContainerOptions {
  * Creates a lease container with the key `/id` and the default time to live −1 (on, nothing expires without its own), or
  * checks the one that exists. It may be called by several hosts at the same time. Creating needs a right that the data
  * roles of Entra ID don't include.
- * @throws UsageError `lease-container-key`, `lease-container-ttl`, `lease-container-denied`, `database-missing`
+ * @throws UsageError `lease-container-key`, `container-unfit`, `lease-container-denied`, `missing`
  */
 export async function ensureLeaseContainer(
   database: Database,
@@ -54,13 +54,18 @@ async function create(container: Container, throughput: number | undefined): Pro
 function checkTimeToLive(id: string, ttl: number | null | undefined): void {
   if (ttl === -1) return;
   const what = ttl === undefined || ttl === null ? 'no default time to live' : `a default time to live of ${ttl} s`;
-  throw feedError('lease-container-ttl', `The lease container ${id} has ${what}`);
+  throw sharedError('container-unfit', `The lease container ${id} has ${what}`, {
+    hint: 'Set its default time to live to -1 (on, no default).',
+  });
 }
 
 function explain(error: unknown, database: Database, id: string): unknown {
   const { kind, message } = failureOf(error);
   if (kind === 'not-found')
-    return sharedError('database-missing', `There is no database ${database.id}`, { cause: error });
+    return sharedError('missing', `There is no database ${database.id}`, {
+      hint: 'Create the database, or correct its name.',
+      cause: error,
+    });
   if (kind !== 'denied') return error;
   const why = message.split('\n')[0] ?? '';
   return feedError('lease-container-denied', `This identity may not read or create the container ${id}: ${why}`, {

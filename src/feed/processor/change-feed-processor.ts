@@ -17,7 +17,7 @@ export class ChangeFeedProcessor<T = Record<string, unknown>> implements AsyncDi
   readonly #options: AnyOptions;
   #run: ProcessorRun;
 
-  /** @throws UsageError `processor-option-invalid` */
+  /** @throws UsageError `option-invalid` */
   constructor(options: ChangeFeedProcessorOptions<T> | AllVersionsOptions<T>) {
     // Which documents the handler expects is the caller's concern from here on.
     const given = options as unknown as AnyOptions;
@@ -38,7 +38,7 @@ export class ChangeFeedProcessor<T = Record<string, unknown>> implements AsyncDi
    * Resolves when the leases are prepared and this host has taken its first ones. A second call while it runs is the same
    * start; after a stop or a failed start it begins again, once the run before has ended. When the signal is aborted, the
    * processor stops. If it is stopped before it has started, `start` resolves when it has stopped.
-   * @throws UsageError `container-missing`, `lease-container-missing`, `multi-region-writes`, `continuation-foreign`,
+   * @throws UsageError `container-missing`, `lease-container-missing`, `multi-region-writes`, `continuation-invalid`,
    *   `handler-module-invalid`
    */
   async start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {

@@ -1,7 +1,7 @@
-import { feedError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import type { AnyOptions } from './processor-options.ts';
 
-/** @throws UsageError `processor-option-invalid` naming the option */
+/** @throws UsageError `option-invalid` naming the option */
 export function checkOptions(options: AnyOptions): void {
   const { name, instance, start, mode, failure, timings = {}, minLeases = 0, maxLeases = 0 } = options;
   if (typeof options.handler !== 'function')
@@ -57,4 +57,4 @@ export function checkOptions(options: AnyOptions): void {
 }
 
 const invalid = (option: string, why: string, hint: string) =>
-  feedError('processor-option-invalid', `The option ${option} ${why}`, { hint });
+  sharedError('option-invalid', `The option ${option} ${why}`, { hint });

@@ -58,7 +58,7 @@ interface Cursor {
 /**
  * Reads a container's changes without leases: for one reader, a script or a copy. Ranges take turns, each in its order;
  * it follows splits and merges. It stores nothing: the caller stores the page's checkpoint.
- * @throws UsageError `container-missing`, `continuation-invalid`, `continuation-foreign`
+ * @throws UsageError `container-missing`, `continuation-invalid`
  */
 export function readChanges<T = Record<string, unknown>>(
   container: Container,

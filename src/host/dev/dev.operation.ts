@@ -20,7 +20,8 @@ import type { Registry } from '../../verbs/registry.ts';
 import { assertShards } from './shards.ts';
 import { openStage } from './stage.ts';
 import { WatchedPipeline } from './watched-pipeline.ts';
-import { hostError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { operationsError } from '../../procedures/errors.ts';
 
 /** The embedded server costs nothing: the dashboard looks, and the host reports itself, this often. */
 const DASHBOARD_MS = 1_000;
@@ -116,13 +117,16 @@ async function inputOf(
   { folder, model }: LoadedPipeline,
 ): Promise<Input | undefined> {
   if (file === undefined) {
-    if (into !== undefined) throw hostError('input-missing', '--into is given without --input');
+    if (into !== undefined)
+      throw operationsError('input-invalid', '--into is given without --input', {
+        hint: 'Give `--input` the path of a file with one JSON document a line.',
+      });
     return workloadInput(folder, seed);
   }
   const [container = '', type = '', ...rest] = (into ?? '').split('/');
   if (container === '' || type === '' || rest.length > 0) {
-    throw hostError(
-      'into-missing',
+    throw operationsError(
+      'input-invalid',
       into === undefined ? '--input needs --into' : `--into ${into} is not of the form Container/type`,
       {
         hint: 'Say which container and type the documents have, for example --into Orders/order.',
@@ -136,8 +140,8 @@ async function inputOf(
 function checkTarget({ container, type }: SourceRef, model: LoadedPipeline['model']): void {
   const found = model.containers.find(({ name }) => name === container);
   if (!found) {
-    throw hostError(
-      'into-unknown',
+    throw sharedError(
+      'not-found',
       `There is no container ${container} in ${model.file}${suggestion(
         container,
         model.containers.map(({ name }) => name),
@@ -146,7 +150,7 @@ function checkTarget({ container, type }: SourceRef, model: LoadedPipeline['mode
   }
   const types = found.types.map(({ name }) => name);
   if (types.includes(type)) return;
-  throw hostError('into-unknown', `Container ${container} has no type ${type}${suggestion(type, types)}`, {
+  throw sharedError('not-found', `Container ${container} has no type ${type}${suggestion(type, types)}`, {
     hint: `Name one of its types: ${types.join(', ')}.`,
   });
 }
@@ -163,7 +167,7 @@ function exampleFolder(example: string, shards: number | undefined): string {
         .map((entry) => entry.name)
     : [];
   if (known.includes(name)) return `${EXAMPLES}${name}`;
-  throw hostError('example-unknown', `There is no example ${name}${suggestion(name, known)}`, {
+  throw sharedError('not-found', `There is no example ${name}${suggestion(name, known)}`, {
     hint: `Name one of: ${known.join(', ')}.`,
   });
 }

@@ -56,12 +56,12 @@ export async function startBeside(port: number, input: EmbeddedInput): Promise<B
   const worker = new Worker(file, { workerData: await optionsOf(port, input) });
   const [answer] = (await once(worker, 'message')) as [ThreadAnswer];
   if ('refused' in answer) throw UsageError.from(answer.refused);
-  if ('failed' in answer) throw hostError('emulator-failed', answer.failed);
+  if ('failed' in answer) throw hostError('process-ended', answer.failed);
 
   const ending = new AbortController();
   const exit = once(worker, 'exit').catch((cause: unknown) => {
     const message = `The embedded server ended: ${messageOf(cause)}`;
-    ending.abort(hostError('emulator-failed', message, { cause }));
+    ending.abort(hostError('process-ended', message, { cause }));
   });
   return {
     ...answer,

@@ -3,12 +3,13 @@ import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
+import { runtimeError } from '../../runtime/errors.ts';
+import { operationsError } from '../../procedures/errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { parseDate } from '../../pipeline/date.ts';
 import type { SourceRef } from '../../pipeline/specs.ts';
 import type { EventStep, Load, Step, WhileMoving } from '../../pipeline/workload.ts';
-import { hostError } from '../errors.ts';
 
 /** One piece of input. `at` counts from 1: the line of a file, the step of a workload. */
 export interface InputItem {
@@ -59,7 +60,9 @@ export async function workloadInput(folder: string, seed: number): Promise<Input
 export async function fileInput(file: string, into: SourceRef): Promise<Input> {
   const path = resolve(file);
   if (!(await exists(path))) {
-    throw hostError('input-missing', `There is no file ${file}`);
+    throw operationsError('input-invalid', `There is no file ${file}`, {
+      hint: 'Give `--input` the path of a file with one JSON document a line.',
+    });
   }
   const { size } = await stat(path);
   let read = 0;
@@ -108,7 +111,7 @@ async function loadModule(file: string): Promise<Loadable> {
   try {
     module = (await import(pathToFileURL(file).href)) as typeof module;
   } catch (error) {
-    throw hostError('input-unloadable', `${file} can't be loaded: ${messageOf(error)}`, {
+    throw runtimeError('unloadable', `${file} can't be loaded: ${messageOf(error)}`, {
       cause: error,
       hint: isMissingPackage(error)
         ? 'Install the package that it imports. In a checkout, `npm install` installs those of the examples.'
@@ -116,17 +119,19 @@ async function loadModule(file: string): Promise<Loadable> {
     });
   }
   if (typeof module.load !== 'function') {
-    throw hostError('input-unloadable', `${file} exports no function \`load\``);
+    throw runtimeError('unloadable', `${file} exports no function \`load\``, {
+      hint: 'Export `async function* load({ seed })` that yields steps.',
+    });
   }
   const now = module.now === undefined ? undefined : parseDate(module.now);
   if (module.now !== undefined && now === undefined) {
-    throw hostError('input-unloadable', `${file} exports a \`now\` that is not a date`, {
+    throw runtimeError('unloadable', `${file} exports a \`now\` that is not a date`, {
       hint: "Write `export const now = '2026-06-03T00:00:00Z'`, or leave it out.",
     });
   }
   const { whileMoving } = module;
   if (whileMoving !== undefined && !isWhileMoving(whileMoving)) {
-    throw hostError('input-unloadable', `${file} exports a \`whileMoving\` without \`container\` and \`change\``, {
+    throw runtimeError('unloadable', `${file} exports a \`whileMoving\` without \`container\` and \`change\``, {
       hint: "Write `export const whileMoving = { container: 'Orders', change: (order, n) => ({ ...order, n }) }`, or leave it out.",
     });
   }

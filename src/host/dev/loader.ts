@@ -13,7 +13,7 @@ import type { Input } from './input.ts';
 import { Marker, type Progress } from './marker.ts';
 import { type Reject, RejectsFile } from './rejects.ts';
 import type { DatabaseOf } from './shards.ts';
-import { hostError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 export interface LoaderOptions {
   readonly database: Database;
@@ -217,7 +217,11 @@ async function upsertTogether(
   // The form of error that the SDK throws for a single request, so that `withRetry` handles it by the same rules.
   if (['throttled', 'ambiguous'].includes(kindOfStatus(status)))
     throw Object.assign(new Error(`The server answered the batch with ${status}`), { code: status });
-  throw hostError('load-refused', `Cosmos DB refused ${container.id}/${steps[failed]?.id} with status ${status}`);
+  throw sharedError(
+    'document-refused',
+    `Cosmos DB refused ${container.id}/${steps[failed]?.id} with status ${status}`,
+    { hint: 'Correct the document in the input and run the command again; it resumes where it stopped.' },
+  );
 }
 
 /** Limits the loader to a number of steps a second. */

@@ -1,6 +1,7 @@
 // What `dev --shards --once` does after loading: moves one tenant to another shard and back, while a writer changes its
 // documents through a router.
 import { setTimeout as delay } from 'node:timers/promises';
+import { runtimeError } from '../../runtime/errors.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
 import { type Settings, requireShardMaps } from '../../base/settings.ts';
@@ -17,7 +18,6 @@ import { openShardMap } from '../../runtime/shard-map.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { type Router, openRouter } from '../../shards/routing/router.ts';
 import { MAP_CONTAINER } from '../../shards/map/documents.ts';
-import { hostError } from '../errors.ts';
 
 export interface MovingOptions {
   readonly settings: Settings;
@@ -166,7 +166,7 @@ class Writer {
     this.#signal = AbortSignal.any([this.#stopping.signal, signal]);
   }
 
-  /** @throws UsageError `moving-nothing` */
+  /** @throws UsageError `unloadable` */
   static async open(
     router: Router,
     key: Parameters<Router['enter']>[0],
@@ -180,7 +180,9 @@ class Writer {
       if (documents.length === WRITTEN) break;
     }
     if (documents.length === 0)
-      throw hostError('moving-nothing', `whileMoving changes no document of ${rules.container} of ${String(key)}`);
+      throw runtimeError('unloadable', `whileMoving changes no document of ${rules.container} of ${String(key)}`, {
+        hint: 'Name a sharded container, and return a changed document for those that may change.',
+      });
     const writer = new Writer(router, key, rules, documents, signal);
     writer.#running = writer.#run();
     // It is awaited by whoever waits for a write.
@@ -193,7 +195,9 @@ class Writer {
       const [name, before] = [...this.#truth][n % this.#truth.size] ?? [];
       const after = before && this.#rules.change(before, n);
       if (name === undefined || !after)
-        throw hostError('moving-nothing', `whileMoving no longer changes a document of ${this.#rules.container}`);
+        throw runtimeError('unloadable', `whileMoving no longer changes a document of ${this.#rules.container}`, {
+          hint: 'Name a sharded container, and return a changed document for those that may change.',
+        });
       await this.#write(after);
       this.#truth.set(name, after);
       this.writes += 1;

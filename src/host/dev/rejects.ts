@@ -1,7 +1,7 @@
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
-import { hostError } from '../errors.ts';
 
 export interface Reject {
   /** Line of the file, or number of the step, from 1. */
@@ -36,7 +36,8 @@ export class RejectsFile {
     try {
       await write();
     } catch (error) {
-      throw hostError('rejects-unwritable', `The rejects can't be written to ${this.path}: ${messageOf(error)}`, {
+      throw sharedError('unwritable', `The rejects can't be written to ${this.path}: ${messageOf(error)}`, {
+        hint: 'Run the command in a folder that you may write to, or name one with `--data`.',
         cause: error,
       });
     }

@@ -18,7 +18,7 @@ export interface ReloadParts {
 }
 
 /**
- * @throws UsageError `dev-restart`: the servers of the run lack something; `dev-version`: by the rules of versions the
+ * @throws UsageError `dev-restart`: the servers of the run lack something; `dev-restart`: by the rules of versions the
  * new pipeline would not go on with the data that is there
  */
 export async function assertReloadable(
@@ -33,7 +33,7 @@ export async function assertReloadable(
   for (const [name, { current }] of Object.entries(views)) {
     if (!current || declared.has(projectionId({ name, version: current.version }))) continue;
     const id = projectionId({ name, version: current.version });
-    throw hostError('dev-version', `${id} is current in the data of this run, and the pipeline no longer declares it`, {
+    throw hostError('dev-restart', `${id} is current in the data of this run, and the pipeline no longer declares it`, {
       hint: `Declare it until another version is promoted. To remove it for good, run \`millrace projections drop ${name}\` in another terminal, then save a file of the pipeline.`,
     });
   }
@@ -43,7 +43,7 @@ export async function assertReloadable(
       const changes = await fingerprints.changes(spec);
       if (changes.length === 0) continue;
       const { name, version } = spec;
-      throw hostError('dev-version', `${projectionId(spec)} has written data that doesn't fit: ${changes.join('; ')}`, {
+      throw hostError('dev-restart', `${projectionId(spec)} has written data that doesn't fit: ${changes.join('; ')}`, {
         hint: `Declare version ${version + 1} of ${name} beside version ${version}, with a container of its own, or start \`millrace dev\` again with new data.`,
       });
     }

@@ -9,7 +9,7 @@ import { type Verification, verify } from '../../procedures/verify/verify.ts';
 import { type ShardMap, ShardMapManager } from '../../shards/index.ts';
 import { openShardMap, pipelinePlaces, useManager } from '../../runtime/shard-map.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { hostError } from '../errors.ts';
+import { operationsError } from '../../procedures/errors.ts';
 
 interface Parts {
   readonly settings: Settings;
@@ -26,14 +26,17 @@ export interface PlaceVerification {
   readonly verification: Verification;
 }
 
-/** @throws UsageError `dev-shards` */
+/** @throws UsageError `input-invalid` */
 export function assertShards({ pipeline }: LoadedPipeline, shards: number | undefined, account: boolean): void {
   if (pipeline.shards && shards === undefined && !account)
-    throw hostError('dev-shards', `The pipeline ${pipeline.name} is over shards, and --shards is not given`);
+    throw operationsError('input-invalid', `The pipeline ${pipeline.name} is over shards, and --shards is not given`);
   if (shards === undefined) return;
-  if (!pipeline.shards) throw hostError('dev-shards', `The pipeline ${pipeline.name} is not over shards`);
+  if (!pipeline.shards) throw operationsError('input-invalid', `The pipeline ${pipeline.name} is not over shards`);
   if (account)
-    throw hostError('dev-shards', '--shards makes embedded databases, and --account uses those of the settings');
+    throw operationsError(
+      'input-invalid',
+      '--shards makes embedded databases, and --account uses those of the settings',
+    );
 }
 
 /** Makes the store of maps, the map and its shards, where they aren't there yet. */

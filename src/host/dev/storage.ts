@@ -32,7 +32,7 @@ const PRELOAD = `data:text/javascript,${encodeURIComponent(`
 
 /**
  * Starts Azurite's blob service on a free port of this machine. Without a folder it is in memory.
- * @throws UsageError `azurite-missing`, `data-folder-unusable`, `data-folder-in-use`
+ * @throws UsageError `missing`, `unwritable`
  */
 export async function startAzurite({ folder }: { folder?: string | undefined } = {}): Promise<Azurite> {
   const main = azuriteMain();
@@ -58,7 +58,12 @@ export async function startAzurite({ folder }: { folder?: string | undefined } =
   const exit = once(child, 'exit');
   child.once('exit', (code) => {
     if (folder !== undefined) rmSync(join(folder, PID_FILE), { force: true });
-    if (!asked) ending.abort(hostError('azurite-failed', `Azurite ended unexpectedly (exit code ${String(code)})`));
+    if (!asked)
+      ending.abort(
+        hostError('process-ended', `Azurite ended unexpectedly (exit code ${String(code)})`, {
+          hint: 'Run the command again. If Azurite fails again, give `--data` another folder.',
+        }),
+      );
   });
   return {
     connectionString: [
@@ -82,7 +87,10 @@ function azuriteMain(): string {
     return createRequire(import.meta.url).resolve('azurite/dist/src/blob/main.js');
   } catch (cause) {
     const message = 'The pipeline needs Blob Storage for its archives and ingests, and Azurite is not installed';
-    throw hostError('azurite-missing', message, { cause });
+    throw sharedError('missing', message, {
+      hint: 'Install it with `npm install --save-dev azurite@3.37.0`, or use a real account: `--account` with `STORAGE` set.',
+      cause,
+    });
   }
 }
 
@@ -91,7 +99,7 @@ async function claim(folder: string): Promise<void> {
   try {
     mkdirSync(folder, { recursive: true });
   } catch (cause) {
-    throw sharedError('data-folder-unusable', `The folder ${folder} can't be used: ${messageOf(cause)}`, {
+    throw sharedError('unwritable', `The folder ${folder} can't be used: ${messageOf(cause)}`, {
       cause,
       hint: 'Give --data a folder that you may write to.',
     });
@@ -101,7 +109,7 @@ async function claim(folder: string): Promise<void> {
     const pid = readPid(file);
     if (pid === undefined || !isRunning(pid)) return;
   }
-  throw hostError('data-folder-in-use', `Another process (${readPid(file) ?? '?'}) keeps blobs in ${folder}`, {
+  throw sharedError('unwritable', `Another process (${readPid(file) ?? '?'}) keeps blobs in ${folder}`, {
     hint: `End that process, or give --data another folder. If it is not Azurite, delete ${file}.`,
   });
 }
@@ -137,7 +145,11 @@ async function listening(child: ChildProcess): Promise<number> {
   child.stderr?.on('data', hear);
   child.once('error', reject);
   child.once('exit', () =>
-    reject(hostError('azurite-failed', `Azurite did not start: ${output.trim() || 'it wrote no message'}`)),
+    reject(
+      hostError('process-ended', `Azurite did not start: ${output.trim() || 'it wrote no message'}`, {
+        hint: 'Run the command again. If Azurite fails again, give `--data` another folder.',
+      }),
+    ),
   );
   try {
     return await promise;

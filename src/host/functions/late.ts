@@ -1,5 +1,5 @@
 import type { Registry } from '../../verbs/registry.ts';
-import { hostError } from '../errors.ts';
+import { runtimeError } from '../../runtime/errors.ts';
 
 /** All operations. The first timer or request loads them, so that the cold start of a trigger doesn't wait for them. */
 export const lateRegistry = async (): Promise<Registry> => (await import('../registry.ts')).registry;
@@ -7,7 +7,7 @@ export const lateRegistry = async (): Promise<Registry> => (await import('../reg
 /**
  * Loads the code that timers and requests need and triggers don't, so that readiness can report whether it is deployed
  * and this Node.js can parse it.
- * @throws UsageError `code-unloadable`
+ * @throws UsageError `unloadable`
  */
 export async function loadLate(): Promise<void> {
   try {
@@ -16,7 +16,7 @@ export async function loadLate(): Promise<void> {
     const name = cause instanceof Error ? cause.name : 'an unknown error';
     // Health needs no key, so the message goes to the log only: it may hold a path of the machine.
     console.error(cause);
-    throw hostError('code-unloadable', `Node.js can't load the timers and HTTP operations: ${name}`, {
+    throw runtimeError('unloadable', `Node.js can't load the timers and HTTP operations: ${name}`, {
       cause,
       hint: `Deploy a complete build on a supported Node.js (this is ${process.version}). The log has the file and the reason.`,
     });

@@ -31,15 +31,18 @@ export interface AppPlace {
 /**
  * The part of a pipeline that the app runs. Triggers are fixed before the account is asked, so the environment alone
  * decides. A pipeline without shards is its own part.
- * @throws UsageError `app-place-missing`
+ * @throws UsageError `app-place-invalid`
  */
 export function appPart({ pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>): Pipeline {
   if (!pipeline.shards) return pipeline;
   const database = process.env['SHARD_DATABASE'];
   if (!database)
     throw hostError(
-      'app-place-missing',
+      'app-place-invalid',
       `The pipeline ${pipeline.name} is over shards, and SHARD_DATABASE names no place`,
+      {
+        hint: 'Deploy an app for each shard and one for the global place. Set SHARD_DATABASE of each to the database of its shard, or to the value of COSMOS_DATABASE. Or run the pipeline with `millrace run`, which works on all places.',
+      },
     );
   const isGlobal = database === process.env['COSMOS_DATABASE'] && shardConnection() === 'COSMOS';
   return partOf(pipeline, model, isGlobal ? 'global' : 'shard');
@@ -67,7 +70,7 @@ export function appPlace(workspace: Workspace): AppPlace {
   };
 }
 
-/** @throws UsageError `app-place-unknown`, `app-place-rid`, and those of `openShardMap` */
+/** @throws UsageError `app-place-unknown`, `app-place-invalid`, and those of `openShardMap` */
 async function openPlace(workspace: Workspace): Promise<OpenPlace> {
   const [whole, home] = await Promise.all([workspace.pipeline(), workspace.services()]);
   if (!whole.pipeline.shards) return { loaded: whole, services: home };
@@ -89,7 +92,7 @@ async function openPlace(workspace: Workspace): Promise<OpenPlace> {
   if (readsGlobal(pipeline).length > 0) {
     const actual = await ridOf(services.place.database);
     if (rid !== actual)
-      throw hostError('app-place-rid', `SHARD_RID is not the _rid of the shard’s database, ${actual}`, {
+      throw hostError('app-place-invalid', `SHARD_RID is not the _rid of the shard’s database, ${actual}`, {
         hint: `Set SHARD_RID to ${actual}: the leases of ${readsGlobal(pipeline).join(', ')}, which each shard reads for itself, have it in their names.`,
       });
   }

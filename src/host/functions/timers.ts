@@ -1,4 +1,5 @@
 import { type InvocationContext, type Timer, app } from '@azure/functions';
+import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import { wholeOf } from '../../pipeline/places.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
@@ -7,7 +8,6 @@ import type { Drain } from './drain.ts';
 import { lateRegistry } from './late.ts';
 import { record } from '../http/audit.ts';
 import { logScreen } from '../http/log-screen.ts';
-import { hostError } from '../errors.ts';
 
 /** An operation on a schedule. */
 export interface TimerPlan {
@@ -108,7 +108,10 @@ export function registerTimers(
           const registry = await lateRegistry();
           const { ok, value } = await drain.run(async (signal) => {
             const found = registry.get(wanted);
-            if (!found) throw hostError('operation-unknown', `This build has no operation ${wanted}`);
+            if (!found)
+              throw sharedError('not-found', `This build has no operation ${wanted}`, {
+                hint: 'Correct the name; for a job, deploy its worker and its sender from the same build.',
+              });
             const at = found.shards === 'every' ? await place() : {};
             return found.run({ ...input, ...at }, { workspace, actor, signal, screen: logScreen(context) });
           });

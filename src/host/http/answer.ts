@@ -26,15 +26,15 @@ export function failed(error: unknown): HttpAnswer {
   return answer(statusOf(error), { error: { code, message, ...(hint === undefined ? {} : { hint }) } });
 }
 
+const MISCONFIGURED =
+  /^(missing|unreadable|unloadable|unreachable|denied)$|^(setting|account|pipeline|model|container|lease-container|storage)-/;
+
 function statusOf(error: MillraceError): number {
   if (error instanceof BadRequest) return error.status;
   if (error.retryable || error.code === 'shutting-down') return 503;
   if (!(error instanceof UsageError)) return 500;
-  if (error.code.endsWith('-unknown')) return 404;
+  if (error.code === 'not-found') return 404;
   // The app is configured wrongly; the caller can't correct that in the request.
-  if (/^(setting|account|pipeline|model|container|lease-container|storage|source|database)-/.test(error.code))
-    return 503;
-  return error.code === 'not-confirmed' || error.code.endsWith('-running') || error.code.endsWith('-exists')
-    ? 409
-    : 400;
+  if (MISCONFIGURED.test(error.code)) return 503;
+  return ['exists', 'not-confirmed'].includes(error.code) ? 409 : 400;
 }

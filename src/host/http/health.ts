@@ -38,7 +38,7 @@ export function health(options: HealthOptions): (probe: string | undefined) => P
     if (probe === 'live') return answer(200, { live: true });
     if (probe !== 'ready') {
       const message = `There is no probe ${JSON.stringify(probe)}`;
-      return answer(404, { error: { code: 'probe-unknown', message, hint: HOST_ERRORS['probe-unknown'].hint } });
+      return answer(404, { error: { code: 'not-found', message, hint: 'Name one of: live, ready.' } });
     }
     if (!last || performance.now() - last.at > FRESH_MS) last = { at: performance.now(), answer: ready(options) };
     return last.answer;

@@ -3,11 +3,11 @@ import { UsageError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { near } from '../../base/near.ts';
 import { type Operation, operationName } from '../../verbs/operation.ts';
-import type { ErrorCatalogue } from '../../base/error-catalogue.ts';
-import { HOST_ERRORS, type HostErrorCode } from '../errors.ts';
 
 /** Most bytes of a body; an operation's input is some names and numbers. */
 export const MAX_BODY = 64 * 1024;
+
+const SEND_OBJECT = 'Send one JSON object, in UTF-8.';
 
 /** The operation's input, and the flags of the request. */
 export interface RequestedOperation {
@@ -16,14 +16,13 @@ export interface RequestedOperation {
   readonly yes: boolean;
 }
 
-type RequestErrorCode = HostErrorCode | 'input-invalid' | 'not-confirmed';
+type RequestErrorCode = 'input-invalid' | 'not-confirmed' | 'not-found';
 
-/** A refused request, with its HTTP status. `hint`: only where the catalogue has none for the code or says too little. */
+/** A refused request, with its HTTP status. The hints of the catalogues are for the command line. */
 export class BadRequest extends UsageError<RequestErrorCode> {
   readonly status: number;
-  constructor(status: number, code: RequestErrorCode, message: string, hint?: string) {
-    const known: ErrorCatalogue = HOST_ERRORS;
-    super(code, message, { ...known[code], ...(hint !== undefined && { hint }) });
+  constructor(status: number, code: RequestErrorCode, message: string, hint: string) {
+    super(code, message, { hint });
     this.status = status;
   }
 }
@@ -36,22 +35,28 @@ export function bodyInput(operation: Operation, bytes: Uint8Array, type: string 
   if (bytes.length > MAX_BODY) throw tooLarge(bytes.length);
   if (bytes.length === 0) return asked(operation, {});
   if (type !== null && !/^application\/([\w.-]+\+)?json\b/i.test(type))
-    throw new BadRequest(415, 'body-type', `The body has the type ${type}, not application/json`);
+    throw new BadRequest(
+      415,
+      'input-invalid',
+      `The body has the type ${type}, not application/json`,
+      'Send `content-type: application/json`.',
+    );
   let body: unknown;
   try {
     body = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    throw new BadRequest(400, 'body-malformed', 'The body is not JSON');
+    throw new BadRequest(400, 'input-invalid', 'The body is not JSON', SEND_OBJECT);
   }
-  if (!isObject(body)) throw new BadRequest(400, 'body-malformed', 'The body is JSON, but not an object');
+  if (!isObject(body)) throw new BadRequest(400, 'input-invalid', 'The body is JSON, but not an object', SEND_OBJECT);
   return asked(operation, body);
 }
 
 export const tooLarge = (bytes: number): BadRequest =>
   new BadRequest(
     413,
-    'body-too-large',
+    'input-invalid',
     `The body has ${bytes.toLocaleString('en-US')} bytes, more than ${MAX_BODY.toLocaleString('en-US')}`,
+    'Send only the operation’s input. Write data into containers instead.',
   );
 
 /**
@@ -74,7 +79,7 @@ export function queryInput(operation: Operation, query: URLSearchParams): Reques
 export function refuseQuery(what: string, query: URLSearchParams, hint: string): void {
   const [first] = parametersOf(query);
   if (first)
-    throw new BadRequest(400, 'query-unknown', `${what} takes no query parameter, and the query has ${first[0]}`, hint);
+    throw new BadRequest(400, 'input-invalid', `${what} takes no query parameter, and the query has ${first[0]}`, hint);
 }
 
 /** Without the key of the Functions host, which is not input. */
@@ -91,7 +96,7 @@ function asked(
     const best = near(unknown, [...known, 'dryRun', 'yes']);
     const meant = best === undefined ? '' : `: did you mean ${best}?`;
     const hint = known.length === 0 ? 'Remove it: the operation has no fields.' : `Name one of: ${known.join(', ')}.`;
-    throw new BadRequest(400, 'field-unknown', `${operationName(operation)} has no field ${unknown}${meant}`, hint);
+    throw new BadRequest(400, 'input-invalid', `${operationName(operation)} has no field ${unknown}${meant}`, hint);
   }
   return { input, dryRun: flag('dryRun', dryRun), yes: flag('yes', yes) };
 }

@@ -72,7 +72,7 @@ function choose(operations: readonly Operation[], path: readonly string[]): Oper
   if ('operation' in found) return found.operation;
   const near = found.near === undefined ? '' : `: did you mean ${found.near}?`;
   const hint = 'GET the base path to list the operations.';
-  throw new BadRequest(404, 'operation-unknown', `There is no operation ${path.join(' ')}${near}`, hint);
+  throw new BadRequest(404, 'not-found', `There is no operation ${path.join(' ')}${near}`, hint);
 }
 
 async function perform(
@@ -83,7 +83,13 @@ async function perform(
   const { role, workspace, actor, context } = given;
   const name = operationName(operation);
   const refuseChange = (effect: VerbEffect): void => {
-    if (role === 'reader' && effect !== 'reads') throw new BadRequest(405, 'method-wrong', `${name} changes something`);
+    if (role === 'reader' && effect !== 'reads')
+      throw new BadRequest(
+        405,
+        'input-invalid',
+        `${name} changes something`,
+        'Send it as POST, with the operator’s key.',
+      );
   };
   refuseChange(operation.effect);
   const { input, dryRun, yes } = await askedBy(operation, request);
@@ -92,7 +98,7 @@ async function perform(
   const signal = AbortSignal.any([given.signal, AbortSignal.timeout(MOST_MS)]);
   const run = { workspace, actor, signal, screen: logScreen(context) };
   if (dryRun) {
-    if (!operation.plan) throw new BadRequest(400, 'plan-missing', `${name} has no dry run`);
+    if (!operation.plan) throw new BadRequest(400, 'input-invalid', `${name} has no dry run`, 'Leave out `dryRun`.');
     return answer(200, { operation: name, plan: await operation.plan(input, run) });
   }
   if (effect === 'destroys' && !yes) {

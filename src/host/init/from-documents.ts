@@ -11,7 +11,7 @@ import { generateTypes, modelName } from '../../model/types/generate.ts';
 import { filesOf } from '../../procedures/apply/infra.ts';
 import { DESIGN_FILE, REQUIREMENTS } from '../../verbs/model/pair.ts';
 import { loadModel } from '../../runtime/pipeline/load-pipeline.ts';
-import { hostError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 /** A file of the new project. */
 export interface ProjectFile {
@@ -27,7 +27,7 @@ export interface FromDocuments {
 
 /**
  * Files in place of those of the template's pipeline, for a project of this name.
- * @throws UsageError `init-documents`, and the errors of the reader
+ * @throws UsageError `missing`, and the errors of the reader
  */
 export async function fromDocuments(given: string, name: string): Promise<FromDocuments> {
   const found = await stat(given).catch(() => undefined);
@@ -35,7 +35,10 @@ export async function fromDocuments(given: string, name: string): Promise<FromDo
   const text = (file: string): Promise<string | undefined> =>
     readFile(join(folder, file), 'utf8').catch(() => undefined);
   const [design, requirements] = [await text(DESIGN_FILE), await text(REQUIREMENTS)];
-  if (design === undefined) throw hostError('init-documents', `There is no ${DESIGN_FILE} in ${folder}`);
+  if (design === undefined)
+    throw sharedError('missing', `There is no ${DESIGN_FILE} in ${folder}`, {
+      hint: 'Name the folder of the two modelling documents, or one of the documents.',
+    });
   const file = join(folder, DESIGN_FILE);
   const model = await loadModel(file);
   const read = await readDesign(file);

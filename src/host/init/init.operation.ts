@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
+import { operationsError } from '../../procedures/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import { defineOperation } from '../../verbs/operation.ts';
 import { hostError } from '../errors.ts';
@@ -68,7 +70,7 @@ from: the version in the registry, or the tarball.`,
       write(target, name, dependency, own);
     } catch (cause) {
       if (cause instanceof UsageError) throw cause;
-      throw hostError('init-unwritable', `${target} can't be written: ${messageOf(cause)}`, { cause });
+      throw sharedError('unwritable', `${target} can't be written: ${messageOf(cause)}`, { cause });
     }
     if (install === true) await installIn(target, context.signal);
     return {
@@ -104,17 +106,21 @@ from: the version in the registry, or the tarball.`,
   },
 });
 
-/** @throws UsageError `init-occupied`, `init-name` */
+/** @throws UsageError `exists`, `input-invalid` */
 function placeFor(target: string): string {
   const name = basename(target);
   if (!NAME.test(name)) {
-    throw hostError('init-name', `${JSON.stringify(name)} can't be the name of a project`);
+    throw operationsError('input-invalid', `${JSON.stringify(name)} can't be the name of a project`, {
+      hint: 'Use a-z, 0-9, dashes, dots and underscores, and begin with a letter or a digit.',
+    });
   }
   if (!existsSync(target)) return target;
   // The folder may hold a new repository. Other files would be mixed with the project's.
   const occupied = !statSync(target).isDirectory() || readdirSync(target).some((file) => file !== '.git');
   if (!occupied) return target;
-  throw hostError('init-occupied', `${target} exists and is not an empty folder`);
+  throw sharedError('exists', `${target} exists and is not an empty folder`, {
+    hint: 'Name an empty folder, or one that does not exist.',
+  });
 }
 
 function write(target: string, name: string, dependency: string, own: FromDocuments | undefined): void {

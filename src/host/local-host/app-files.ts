@@ -51,16 +51,20 @@ export interface AppFiles {
 
 /**
  * Reads the files that make a folder a function app.
- * @throws UsageError `app-missing`, `app-file-unreadable`, `settings-encrypted`
+ * @throws UsageError `app-invalid`
  */
 export function readAppFiles(root: string): AppFiles {
   const host = read(root, 'host.json', hostJson);
   if (!host) {
-    throw hostError('app-missing', `${root} is not the folder of a function app: it has no host.json`);
+    throw hostError('app-invalid', `${root} is not the folder of a function app: it has no host.json`, {
+      hint: 'Go to the folder of a function app, or write one with `millrace init`.',
+    });
   }
   const settings = read(root, 'local.settings.json', localSettings);
   if (settings?.IsEncrypted) {
-    throw hostError('settings-encrypted', 'local.settings.json is encrypted');
+    throw hostError('app-invalid', 'local.settings.json is encrypted', {
+      hint: 'Decrypt it with `func settings decrypt`.',
+    });
   }
   return {
     routePrefix: host.extensions.http?.routePrefix ?? 'api',
@@ -77,36 +81,41 @@ function startOf({ extensions }: z.infer<typeof hostJson>): EventPosition {
   const enqueuedOn = new Date(enqueuedTimeUtc);
   if (!Number.isNaN(enqueuedOn.getTime())) return { enqueuedOn };
   const why = `host.json can't be read: extensions.eventHubs.initialOffsetOptions.enqueuedTimeUtc is not a time: ${JSON.stringify(enqueuedTimeUtc)}`;
-  throw hostError('app-file-unreadable', why, { hint: 'Write a time such as 2026-11-01T00:00:00Z.' });
+  throw hostError('app-invalid', why, { hint: 'Write a time such as 2026-11-01T00:00:00Z.' });
 }
 
 /**
  * Imports the files that "main" of package.json names, like the Functions worker, and returns the registered functions.
- * @throws UsageError `app-missing`, `app-file-unreadable`, `app-unbuilt`, `app-broken`, `app-empty`
+ * @throws UsageError `app-invalid`
  */
 export async function indexApp(core: FunctionsCore, root: string): Promise<readonly FunctionMetadata[]> {
   const main = read(root, 'package.json', packageJson)?.main;
   if (main === undefined) {
-    throw hostError('app-missing', `package.json of ${root} has no "main" to name the app's files`, {
+    throw hostError('app-invalid', `package.json of ${root} has no "main" to name the app's files`, {
       hint: 'Write "main": "dist/functions/*.js".',
     });
   }
   const files = globSync(main, { cwd: root });
   if (files.length === 0) {
     // The Functions host would find no function and report nothing.
-    throw hostError('app-unbuilt', `"main" of package.json matches no file: ${main}`);
+    throw hostError('app-invalid', `"main" of package.json matches no file: ${main}`, {
+      hint: 'Build the app with `npm run build`.',
+    });
   }
   for (const file of files.toSorted()) {
     try {
       await import(pathToFileURL(join(root, file)).href);
     } catch (error) {
-      throw hostError('app-broken', `${file} can't be loaded: ${messageOf(error)}`, {
+      throw hostError('app-invalid', `${file} can't be loaded: ${messageOf(error)}`, {
+        hint: 'Fix the error that the message names. In Azure such an app has no functions, and no message says why.',
         cause: error,
       });
     }
   }
   if (core.functions.length > 0) return core.functions;
-  throw hostError('app-empty', `${files.join(', ')} registered no function`);
+  throw hostError('app-invalid', `${files.join(', ')} registered no function`, {
+    hint: 'Call `functionApp()` of `millrace/functions`, or `app.http()` and the like of `@azure/functions`.',
+  });
 }
 
 function read<T>(root: string, name: string, schema: z.ZodType<T>): T | undefined {
@@ -121,7 +130,7 @@ function read<T>(root: string, name: string, schema: z.ZodType<T>): T | undefine
   const why = error
     ? `${printParseErrorCode(error.error)} at character ${error.offset}`
     : `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is invalid'}`;
-  throw hostError('app-file-unreadable', `${name} can't be read: ${why}`, {
+  throw hostError('app-invalid', `${name} can't be read: ${why}`, {
     hint: name === 'local.settings.json' ? 'See local.settings.example.json for its form.' : `Correct ${file}.`,
   });
 }

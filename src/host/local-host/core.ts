@@ -1,5 +1,6 @@
 import { registerHooks } from 'node:module';
 import type { Binding } from '../functions/app-settings.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { hostError } from '../errors.ts';
 
 /** A registered function, with its bindings in the form that the Functions host gets. */
@@ -72,7 +73,7 @@ export class FunctionsCore {
     },
     registerFunction: (metadata: FunctionMetadata, handler: unknown): void => {
       if (this.#functions.has(metadata.name))
-        throw hostError('function-twice', `Two functions have the name ${metadata.name}`);
+        throw hostError('app-invalid', `Two functions have the name ${metadata.name}`);
       this.#functions.set(metadata.name, { metadata, handler });
     },
     registerHook: (name: string, callback: (context: unknown) => unknown): { dispose(): void } => {
@@ -100,7 +101,9 @@ export class FunctionsCore {
     const found = this.#functions.get(name);
     const [binding] = Object.entries(found?.metadata.bindings ?? {}).find(([, of]) => of['direction'] === 'in') ?? [];
     if (!found || !this.#model || binding === undefined)
-      throw hostError('function-unknown', `There is no function ${name}`);
+      throw sharedError('not-found', `There is no function ${name}`, {
+        hint: 'List the functions with `millrace functions start --list`.',
+      });
     const model = this.#model.getInvocationModel({
       invocationId: `local-${++this.#invocations}`,
       metadata: found.metadata,

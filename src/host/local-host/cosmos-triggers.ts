@@ -48,7 +48,7 @@ export const cosmosTrigger = ({ bindings }: FunctionMetadata) =>
 
 /**
  * The Cosmos DB triggers of an app, ready to run.
- * @throws UsageError `setting-missing`, `setting-invalid`, `binding-outdated`, `binding-unsupported`, `lease-prefix-twice`
+ * @throws UsageError `setting-missing`, `setting-invalid`, `app-invalid`
  */
 export function cosmosTriggers(
   functions: readonly FunctionMetadata[],
@@ -66,8 +66,9 @@ export function cosmosTriggers(
     },
     (one, { name, container, leaseContainer, prefix }) =>
       hostError(
-        'lease-prefix-twice',
+        'app-invalid',
         `${one.name} and ${name} read ${container} with the same leases (${leaseContainer}, prefix ${JSON.stringify(prefix)}): each would get only a part of the changes`,
+        { hint: 'Give each function its own `leaseContainerPrefix`.' },
       ),
   );
   return triggers;
@@ -80,12 +81,16 @@ function read(
 ): CosmosTrigger {
   const old = ['collectionName', 'connectionStringSetting', 'leaseCollectionName'].find((field) => field in binding);
   if (old !== undefined) {
-    throw hostError('binding-outdated', `Function ${name} uses ${old}, which version 4 of the extension does not know`);
+    throw hostError('app-invalid', `Function ${name} uses ${old}, which version 4 of the extension does not know`, {
+      hint: 'Use `connection`, `containerName` and `leaseContainerName`.',
+    });
   }
   const named = binding['changeFeedMode'] ?? 'LatestVersion';
   const mode = MODES.get(named);
   if (mode === undefined)
-    throw hostError('binding-unsupported', `Function ${name} has the unknown changeFeedMode ${JSON.stringify(named)}`);
+    throw hostError('app-invalid', `Function ${name} has the unknown changeFeedMode ${JSON.stringify(named)}`, {
+      hint: 'Run the app with Core Tools (`func start`).',
+    });
   const text = (field: string, fallback = ''): string => {
     const value = binding[field];
     return typeof value === 'string' ? resolveNames(value, environment, name) : fallback;
@@ -100,8 +105,9 @@ function read(
   const since = text('startFromTime');
   if (mode === 'all-versions' && (binding['startFromBeginning'] === true || since !== ''))
     throw hostError(
-      'binding-unsupported',
+      'app-invalid',
       `Function ${name} reads the all-versions feed, which begins when it is first read, and names a start`,
+      { hint: 'Run the app with Core Tools (`func start`).' },
     );
   return {
     name,

@@ -34,7 +34,7 @@ export const eventHubTrigger = ({ bindings }: FunctionMetadata) =>
 
 /**
  * The Event Hubs triggers of an app, ready to run.
- * @throws UsageError `setting-missing`, `setting-invalid`, `consumer-group-twice`
+ * @throws UsageError `setting-missing`, `setting-invalid`, `app-invalid`
  */
 export function eventHubTriggers(
   functions: readonly FunctionMetadata[],
@@ -50,7 +50,7 @@ export function eventHubTriggers(
       JSON.stringify([settings.eventHubs?.account, hub, consumerGroup]).toLowerCase(),
     (one, { name, hub, consumerGroup }) =>
       hostError(
-        'consumer-group-twice',
+        'app-invalid',
         `${one.name} and ${name} read ${hub} in consumer group ${consumerGroup}: each would get the events of half the partitions`,
       ),
   );
@@ -129,7 +129,7 @@ export interface EventHubTriggersOptions extends RetryingOptions {
 /**
  * Reads a hub for a trigger with the reader of Millrace's ingests. The checkpoints have the form and the place of the
  * Functions host's, so that either host can resume where the other stopped.
- * @throws UsageError `event-hub-missing`, `event-hub-denied`, `event-hubs-unreachable`, `checkpoints-unavailable`
+ * @throws UsageError `missing`, `denied`, `unreachable`
  */
 export async function runEventHubTrigger(
   trigger: EventHubTrigger,

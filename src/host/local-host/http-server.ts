@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { FunctionsCore, TypedData } from './core.ts';
 import { type Keys, sameKey } from './keys.ts';
 import { type Route, match } from './routes.ts';
-import { hostError } from '../errors.ts';
 
 /** Bytes; the default of FUNCTIONS_REQUEST_BODY_SIZE_LIMIT ("Azure Functions HTTP trigger", limits). */
 const MAX_REQUEST = 104_857_600;
@@ -28,7 +28,7 @@ export interface HttpServerOptions {
 
 /**
  * Serves an app's HTTP functions, to this machine only. It requires the same keys as Azure.
- * @throws UsageError `port-taken`
+ * @throws UsageError `cannot-listen`
  */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const server = createServer((request, response) => {
@@ -39,7 +39,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   });
   server.listen(options.port, '127.0.0.1');
   await once(server, 'listening').catch((cause: unknown) => {
-    throw hostError('port-taken', `Port ${options.port} can't be used: ${messageOf(cause)}`, {
+    throw sharedError('cannot-listen', `Port ${options.port} can't be used: ${messageOf(cause)}`, {
       cause,
     });
   });

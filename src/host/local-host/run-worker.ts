@@ -39,7 +39,7 @@ export function startWorker(input: WorkerInput, env: NodeJS.ProcessEnv, screen: 
 async function answerOf(child: ChildProcess, ended: Promise<unknown>): Promise<WorkerAnswer> {
   const first = once(child, 'message').then(([message]) => message as WorkerAnswer);
   const died = ended.then(() => {
-    throw hostError('worker-ended', 'The app’s process ended before the app had started');
+    throw hostError('process-ended', 'The app’s process ended before the app had started');
   });
   // If the message comes first, the process ends later, and that is no failure.
   died.catch(() => undefined);

@@ -15,7 +15,7 @@ export const timerTrigger = ({ bindings }: FunctionMetadata) =>
 
 /**
  * Runs timer functions by their NCRONTAB schedules, in UTC. Two runs of one timer never overlap.
- * @throws UsageError `schedule-invalid`
+ * @throws UsageError `app-invalid`
  */
 export function startTimers(
   functions: readonly FunctionMetadata[],
@@ -36,13 +36,10 @@ export function startTimers(
       );
     } catch (cause) {
       for (const job of jobs.values()) job.stop();
-      throw hostError(
-        'schedule-invalid',
-        `The schedule of ${name} is ${JSON.stringify(schedule)}: ${messageOf(cause)}`,
-        {
-          cause,
-        },
-      );
+      throw hostError('app-invalid', `The schedule of ${name} is ${JSON.stringify(schedule)}: ${messageOf(cause)}`, {
+        hint: 'Write six fields: second, minute, hour, day, month, day of the week; for example `0 */5 * * * *`.',
+        cause,
+      });
     }
     if (trigger['runOnStartup'] === true) void jobs.get(name)?.trigger();
   }

@@ -47,7 +47,7 @@ interface OpenedBy {
 /**
  * Starts the dashboard, by the variables MILLRACE_DASHBOARD_ADDRESS (default 127.0.0.1), MILLRACE_DASHBOARD_TOKEN and
  * MILLRACE_DASHBOARD_READER_TOKEN.
- * @throws UsageError `dashboard-token`, `dashboard-address`
+ * @throws UsageError `setting-invalid`, `cannot-listen`
  */
 export async function openDashboard({ context, registry, workspace, port: at, everyMs }: OpenedBy): Promise<Dashboard> {
   const {

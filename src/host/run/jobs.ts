@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sharedError } from '../../base/shared-errors.ts';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import type { Handlers, JobKinds } from '../../jobs/job-kinds.ts';
 import type { JobRow, Jobs, WorkOptions } from '../../jobs/jobs.ts';
@@ -15,7 +16,6 @@ import { startJobMetrics } from './job-metrics.ts';
 import { probesFlag, startProbes } from './probes.ts';
 import { runQueued } from './queued.ts';
 import { untilAborted } from './until-aborted.ts';
-import { hostError } from '../errors.ts';
 import { projectionsError } from '../../kinds/errors.ts';
 
 /** Runs each kind of job. A job of an operation runs it as the command line would. */
@@ -24,7 +24,7 @@ export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<
     operation: async ({ name, input, actor }, { askedAt, signal, progress }) => {
       const operation = registry.get(name);
       if (!operation) {
-        throw hostError('operation-unknown', `This build has no operation ${name}`, {
+        throw sharedError('not-found', `This build has no operation ${name}`, {
           hint: 'Deploy the worker and the sender of the job from the same build.',
         });
       }
@@ -65,7 +65,7 @@ export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<
  * the letter; or the projection no longer exists.
  */
 function settledByOthers(error: unknown): readonly Redriven[] {
-  if (error instanceof UsageError && ['dead-letter-unknown', 'projection-unknown'].includes(error.code)) return [];
+  if (error instanceof UsageError && error.code === 'not-found') return [];
   throw error;
 }
 

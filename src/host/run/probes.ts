@@ -4,10 +4,10 @@ import { type IncomingMessage, type ServerResponse, createServer } from 'node:ht
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { metrics } from '@opentelemetry/api';
+import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Screen } from '../../procedures/screen.ts';
 import { portFlag } from './dashboard.ts';
-import { hostError } from '../errors.ts';
 
 /** KEDA asks each process once in a polling interval, 30 s by default: what `/scale` says is read once in this time. */
 const SCALE_MS = 10_000;
@@ -36,7 +36,7 @@ export interface Probes extends AsyncDisposable {
 /**
  * Serves `/livez`, `/readyz`, `/scale` and `/metrics` at MILLRACE_PROBES_ADDRESS. Metrics name tenants and projections, so
  * that is this machine alone unless told otherwise.
- * @throws UsageError `probes-address`
+ * @throws UsageError `cannot-listen`
  */
 export async function startProbes({ screen, port, scale: read }: ProbesOptions): Promise<Probes> {
   const address = process.env['MILLRACE_PROBES_ADDRESS'] || '127.0.0.1';
@@ -64,7 +64,9 @@ export async function startProbes({ screen, port, scale: read }: ProbesOptions):
   });
   server.listen(port, address);
   await once(server, 'listening').catch((error: unknown) => {
-    throw hostError('probes-address', `The probes can't listen at ${address}:${port}: ${messageOf(error)}`);
+    throw sharedError('cannot-listen', `The probes can't listen at ${address}:${port}: ${messageOf(error)}`, {
+      hint: 'Give another port, or stop the process that has this one; MILLRACE_PROBES_ADDRESS is the address.',
+    });
   });
   const at = server.address() as AddressInfo;
   const url = `http://${address === '0.0.0.0' ? '127.0.0.1' : address}:${at.port}/`;

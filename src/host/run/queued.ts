@@ -26,7 +26,7 @@ export async function runQueued(operation: Operation, input: Input, context: Con
       results.push({ place: place.name, global: place.global, ...result });
     } catch (error) {
       // It has none of them. Whatever else fails, the job runs again.
-      if (!(error instanceof MillraceError && error.code === 'dead-letter-unknown')) throw error;
+      if (!(error instanceof MillraceError && error.code === 'not-found')) throw error;
       unknown ??= error;
     }
   }

@@ -109,9 +109,10 @@ async function foldOnce(
   if (next instanceof MillraceError) return next;
   const batch = [...next, ...writes];
   if (batch.length > MAX_BATCH)
-    return projectionsError(
-      'batch-too-large',
+    return sharedError(
+      'too-large',
       `Group ${group.id} needs ${batch.length} writes; a transactional batch takes ${MAX_BATCH}`,
+      { hint: 'Use fewer `distinct` measures in one aggregate, or count coarser values.' },
     );
   const result = await access.commit(sink.name, group.key, batch);
   if (result.kind === 'refused') return sharedError('sink-refused', result.why);

@@ -1,7 +1,7 @@
 import { canonical, isObject, shown } from '../../base/json.ts';
 import type { AggregateSpec, Doc, HistogramSpec, MeasureSpec, TopSpec } from '../../pipeline/specs.ts';
 import { assertStorable } from '../sink-type.ts';
-import { projectionsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 /** What one document adds to one group: its number of rows there, and its part of each measure. */
 export interface Values {
@@ -77,12 +77,14 @@ function differentValues(field: string, values: readonly unknown[]): string[] {
   const different = new Set<string>();
   for (const value of values) {
     if (typeof value !== 'string')
-      throw projectionsError('measure-not-text', `Measure ${field} got ${shown(value)}, not a string`);
+      throw sharedError('value-invalid', `Measure ${field} got ${shown(value)}, not a string`);
     different.add(value.toWellFormed());
   }
   if (different.size <= MOST_VALUES) return [...different].toSorted();
   const what = `Measure ${field} has ${different.size} different values in one document; a transactional batch can hold ${MOST_VALUES}`;
-  throw projectionsError('measure-too-many-values', what);
+  throw sharedError('too-large', what, {
+    hint: 'Count coarser values, or let `groupBy` divide the rows of a document among more groups.',
+  });
 }
 
 function bestRows(field: string, top: TopSpec, rows: readonly unknown[]): TopPart {
@@ -99,10 +101,12 @@ function kept(field: string, value: unknown): Doc {
   const plain: unknown = text === '' ? undefined : JSON.parse(text);
   if (isObject(plain) && Buffer.byteLength(text) <= MOST_KEPT_BYTES) return plain;
   const what = isObject(plain) ? `${Buffer.byteLength(text)} bytes; the limit is ${MOST_KEPT_BYTES}` : 'no object';
-  throw projectionsError('measure-keep', `keep of measure ${field} returned ${what}`);
+  throw sharedError('value-invalid', `keep of measure ${field} returned ${what}`, {
+    hint: 'Return an object of at most 1,000 bytes of JSON from `keep`.',
+  });
 }
 
 function finite(field: string, value: unknown): number {
   if (typeof value === 'number' && Number.isFinite(value)) return value;
-  throw projectionsError('measure-not-a-number', `Measure ${field} got ${shown(value)}, not a finite number`);
+  throw sharedError('value-invalid', `Measure ${field} got ${shown(value)}, not a finite number`);
 }

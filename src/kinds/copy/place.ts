@@ -1,3 +1,4 @@
+import { sharedError } from '../../base/shared-errors.ts';
 import { type MillraceError, messageOf } from '../../base/errors.ts';
 import { digest } from '../../base/json.ts';
 import { type CopySpec, type Doc, projectionId } from '../../pipeline/specs.ts';
@@ -41,7 +42,9 @@ export function place(
 function whereabouts(spec: CopySpec, sink: SinkContainer, mapped: Doc): { key: Key; id: string } {
   const { id } = mapped;
   if (typeof id !== 'string' || id === '')
-    throw projectionsError('sink-id-missing', `${projectionId(spec)} returned a document without an id`);
+    throw sharedError('value-invalid', `${projectionId(spec)} returned a document without an id`, {
+      hint: 'Return a non-empty string as `id`.',
+    });
   const named = { ...mapped, id: sinkDocumentId(id, spec.badIds) };
   return { key: sinkKey(sink, { ...named, type: spec.into.type }), id: named.id };
 }
@@ -61,7 +64,10 @@ function assertIndependent(spec: CopySpec, sink: SinkContainer, doc: Doc, at: { 
 function dependent(spec: CopySpec, without?: unknown): MillraceError {
   const what = `The id or partition key that ${projectionId(spec)} returns depends on a joined document`;
   const why = without === undefined ? '' : `: without it, map throws \`${messageOf(without)}\``;
-  return projectionsError('place-depends-on-join', `${what}${why}`, { cause: without });
+  return projectionsError('place-changed', `${what}${why}`, {
+    hint: 'Take the id and the partition key from the copied document alone. Let `map` accept null for a joined document.',
+    cause: without,
+  });
 }
 
 /** The joins in the form that the copy stores. */

@@ -1,3 +1,4 @@
+import { sharedError } from '../../base/shared-errors.ts';
 import type { MillraceError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { mapSettled } from '../../base/map-settled.ts';
@@ -134,7 +135,7 @@ function withoutRepeats(placed: readonly Placed[]): Placed[] {
 }
 
 const collision = (id: string, other: { readonly id: string }): MillraceError =>
-  projectionsError('sink-collision', `Sink document ${id} is already the copy of ${other.id}`);
+  sharedError('collision', `Sink document ${id} is already the copy of ${other.id}`);
 
 const taken = (sink: SinkContainer, found: SinkDocument): MillraceError =>
   projectionsError(

@@ -1,3 +1,4 @@
+import { sharedError } from '../../base/shared-errors.ts';
 import type { MillraceError } from '../../base/errors.ts';
 import { type PublishSpec, projectionId } from '../../pipeline/specs.ts';
 import type { Change } from '../../feed/reading/change.ts';
@@ -6,7 +7,6 @@ import type { DocumentAccess } from '../../access/document-access.ts';
 import { Poison, type Runner, evaluate, ifNoThrow } from '../runner.ts';
 import { eventMessageOf } from './event.ts';
 import { LastPublished } from './published.ts';
-import { projectionsError } from '../errors.ts';
 
 export interface PublishRunnerOptions {
   readonly sink: EventHubSink;
@@ -82,8 +82,7 @@ const asEvent = (change: Change): Change =>
 
 function tooLarge(hub: string, { bytes, limit }: { bytes: number; limit: number }): MillraceError {
   const say = (count: number): string => count.toLocaleString('en-US');
-  return projectionsError(
-    'event-too-large',
-    `The event has ${say(bytes)} bytes; event hub ${hub} accepts ${say(limit)}`,
-  );
+  return sharedError('too-large', `The event has ${say(bytes)} bytes; event hub ${hub} accepts ${say(limit)}`, {
+    hint: 'Return less from `map`: the fields that consumers need, or the key to read the document by.',
+  });
 }

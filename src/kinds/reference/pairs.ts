@@ -1,3 +1,4 @@
+import { sharedError } from '../../base/shared-errors.ts';
 import type { MillraceError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { canonical, digest } from '../../base/json.ts';
@@ -164,7 +165,7 @@ function judge(
     const why = `Sink document ${sink.name}/${found.id} is already the copy of ${found._src.id}, or belongs to another tenant`;
     const hint =
       'Return an id from `map` that contains the source’s partition key. Give each tenant its own value in the `key` field.';
-    return projectionsError('sink-collision', why, { hint });
+    return sharedError('collision', why, { hint });
   }
   const byData = compareVersions(data.version, found._src);
   const byTenant = compareVersions(tenant.version, use);

@@ -1,3 +1,4 @@
+import { sharedError } from '../../base/shared-errors.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
@@ -96,7 +97,9 @@ function dataPart(spec: ReferenceSpec, { op, doc = {} }: Change): Doc | null {
   const mapped = spec.map(doc);
   const { id } = mapped;
   if (typeof id === 'string' && id !== '') return { ...mapped, id: sinkDocumentId(id, spec.badIds) };
-  throw projectionsError('sink-id-missing', `${projectionId(spec)} returned a document without an id`);
+  throw sharedError('value-invalid', `${projectionId(spec)} returned a document without an id`, {
+    hint: 'Return a non-empty string as `id`.',
+  });
 }
 
 function tenantPart(spec: ReferenceSpec, { op, doc = {} }: Change): Doc | null {
@@ -105,7 +108,9 @@ function tenantPart(spec: ReferenceSpec, { op, doc = {} }: Change): Doc | null {
   for (const [field, of] of Object.entries(spec.key)) {
     const value = doc[of];
     if (!['string', 'number', 'boolean'].includes(typeof value))
-      throw projectionsError('tenant-key-missing', `The tenant has no value in ${of}, the key of its copies`);
+      throw sharedError('key-missing', `The tenant has no value in ${of}, the key of its copies`, {
+        hint: 'Give every tenant that field, or name another field in `key`.',
+      });
     part[field] = value;
   }
   return part;
@@ -113,5 +118,7 @@ function tenantPart(spec: ReferenceSpec, { op, doc = {} }: Change): Doc | null {
 
 function assertSameTenant(before: Doc, now: Doc): void {
   if (canonical(before) === canonical(now)) return;
-  throw projectionsError('tenant-key-changed', 'A key field of the tenant changed; its copies have the former value');
+  throw projectionsError('place-changed', 'A key field of the tenant changed; its copies have the former value', {
+    hint: 'Name a field in `key` that never changes, such as the tenant’s id.',
+  });
 }

@@ -8,7 +8,6 @@ import type { DocumentAccess } from '../../access/document-access.ts';
 import { assertStorable } from '../sink-type.ts';
 import { Poison, type Runner, evaluate, wantedChanges } from '../runner.ts';
 import { sharedError } from '../../base/shared-errors.ts';
-import { projectionsError } from '../errors.ts';
 
 /**
  * Sends rows to a sink outside of Cosmos DB. The sink must compare the entries' versions and keep the newest row. It has the
@@ -74,4 +73,7 @@ export function raised(version: string, held: string | undefined): string | unde
 }
 
 const unreachable = (spec: SendSpec, cause: unknown): MillraceError =>
-  projectionsError('sink-unreachable', `The sink of ${projectionId(spec)} failed: ${String(cause)}`, { cause });
+  sharedError('unavailable', `The sink of ${projectionId(spec)} failed: ${String(cause)}`, {
+    hint: 'Check the service behind the sink. Millrace tries again.',
+    cause,
+  });

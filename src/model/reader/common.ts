@@ -1,4 +1,5 @@
 // The parts that both documents have: prose, checks, waivers, a shard map.
+import { sharedError } from '../../base/shared-errors.ts';
 import type { UsageError } from '../../base/errors.ts';
 import type { ModelFinding } from '../model.ts';
 import { tooDeepAt } from './text/depth.ts';
@@ -7,9 +8,8 @@ import { piecesOf } from './text/prose.ts';
 import { shardMapsOf } from './shard-maps.ts';
 import type { Waiver } from '../documents.ts';
 import { waiversOf } from './waivers.ts';
-import { modelError } from '../errors.ts';
 
-/** @throws UsageError `document-too-intricate`; `document-too-deep` for Markdown or JSON that is nested too deeply to parse */
+/** @throws UsageError `model-wrong`; `model-wrong` for Markdown or JSON that is nested too deeply to parse */
 export function outlineOf(text: string, file: string): Section {
   const line = tooDeepAt(text);
   if (line !== undefined) throw tooDeep(`${file}, line ${line}, can't be read: it is nested too deep`);
@@ -21,7 +21,11 @@ export function outlineOf(text: string, file: string): Section {
   }
 }
 
-const tooDeep = (message: string, cause?: unknown): UsageError => modelError('document-too-deep', message, { cause });
+const tooDeep = (message: string, cause?: unknown): UsageError =>
+  sharedError('model-wrong', message, {
+    hint: 'Reduce the nesting; a modelling document needs about three levels.',
+    cause,
+  });
 
 export const titleOf = (root: Section): string => root.sections.find((section) => section.depth === 1)?.title ?? '';
 

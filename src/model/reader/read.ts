@@ -27,8 +27,7 @@ export const readModel = async (path: string): Promise<Model> => parseModel(awai
 
 /**
  * The text of a data-model document as a Model; `file` is the name in places and messages. `findings` has the parts that
- * couldn't be read. Throws UsageError `not-a-model-document` if no known section occurs, `model-without-containers`,
- * `document-too-deep`, `document-too-intricate` or `document-too-slow`.
+ * couldn't be read. Throws UsageError `model-without-containers` if no known section occurs, `model-without-containers`, `model-wrong` or `model-wrong`.
  */
 export const parseModel = (document: string, file: string): Model =>
   // The Markdown parser removes a byte order mark and counts offsets without it, so values would be cut at a wrong offset.
@@ -59,10 +58,13 @@ export function readDrafts(text: string, file: string): ReadModel {
   if (drafts.length === 0) drafts.push(...unnamed(all, text, findings));
   if (drafts.length === 0) {
     if (all.some((section) => sectionName(section.title)))
-      throw modelError('model-without-containers', `No container was found in ${file}, so nothing was checked`);
+      throw modelError('model-without-containers', `No container was found in ${file}, so nothing was checked`, {
+        hint: 'Write each with its name and its key: a section `### Name Container` with `- **Partition Key**: /field`, or a table with the columns Container and Partition Key.',
+      });
     throw modelError(
-      'not-a-model-document',
+      'model-without-containers',
       `No container was found in ${file}, and none of the headings of a data-model document`,
+      { hint: 'Name the `cosmosdb_data_model.md`, with a section `## Container Designs`.' },
     );
   }
   factsInTables(drafts, rows);

@@ -7,7 +7,7 @@ import { bytesOf, numberAt, quantities, rate } from './text/quantity.ts';
 import { requirementsSection, sectionNameOf } from './text/sections.ts';
 import { parsed, plainLines, readMarkdown } from './text/source.ts';
 import { type MarkdownRow, column, hasColumns, tablesOf } from './text/tables.ts';
-import { modelError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 /** Reads `cosmosdb_requirements.md`. Throws the errors of `readDocument` and `parseRequirements`. */
 export const readRequirements = async (path: string): Promise<Requirements> =>
@@ -19,7 +19,7 @@ const PEAK = ['peak'];
 const AVERAGE = ['average', 'avg', 'mean'];
 const RATE = ['rps', 'rate', 'requests', 'qps', 'throughput', 'frequency', '每秒请求数'];
 
-/** Throws UsageError `not-a-requirements-document` if no known section occurs. */
+/** Throws UsageError `model-wrong` if no known section occurs. */
 export const parseRequirements = (document: string, file: string): Requirements =>
   parsed(document, file, () => requirementsOf(document, file));
 
@@ -28,10 +28,9 @@ function requirementsOf(document: string, file: string): Requirements {
   const root = outlineOf(text, file);
   const all = [...within(root)].slice(1);
   if (!all.some((section) => requirementsSection(section.title))) {
-    throw modelError(
-      'not-a-requirements-document',
-      `${file} is not a requirements document: it has none of the expected headings`,
-    );
+    throw sharedError('model-wrong', `${file} is not a requirements document: it has none of the expected headings`, {
+      hint: 'Name the `cosmosdb_requirements.md`, with a section `## Access Patterns Analysis`.',
+    });
   }
   const common = commonOf(root, text, file);
   const findings: ModelFinding[] = [...common.findings];

@@ -17,7 +17,7 @@ import {
   onlyBeginning,
   plain,
 } from '../declaration.ts';
-import { definitionError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { snake } from '../tables/names.ts';
 import { isSetting } from '../tables/row-security.ts';
 import type { On, Type } from '../types.ts';
@@ -182,7 +182,9 @@ export function table(name: string, spec: Untyped): Declaration<TableSpec> {
 }
 
 const unbound = (name: string) => (): never => {
-  throw definitionError('table-unbound', `${name} was called without a database`);
+  throw sharedError('unsupported', `${name} was called without a database`, {
+    hint: 'Run the pipeline with `millrace dev` or `millrace run`.',
+  });
 };
 
 const extraFindings = (name: string, extra: unknown): Finding[] =>

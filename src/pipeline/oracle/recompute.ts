@@ -1,5 +1,6 @@
 // The oracle: it computes every sink document from the source documents alone. It is simple on purpose, and shares no
 // code with the engine: a mistake in the engine must not be repeated here.
+import { sharedError } from '../../base/shared-errors.ts';
 import type { MillraceError } from '../../base/errors.ts';
 import { canonical, isObject, shown } from '../../base/json.ts';
 import { exampleValueAt } from '../../model/model.ts';
@@ -17,7 +18,6 @@ import type {
 import { typeRules } from '../discriminator.ts';
 import { isEmptied } from '../emptied.ts';
 import { aggregateId, sinkDocumentId } from '../sink-id.ts';
-import { definitionError } from '../errors.ts';
 
 export interface RecomputeOptions {
   /** The sink's partition key paths: a copy's id is unique only within its key. Without them a row's key is its id alone. */
@@ -96,7 +96,7 @@ export function recompute(
     if (waits) options.waiting?.(key, raws.get(origin) ?? origin);
     else if (result.has(key)) {
       const why = `Two source documents are copied to ${key} in ${spec.into.container}`;
-      refuse(origin, definitionError('sink-identity-collision', why));
+      refuse(origin, sharedError('collision', why));
     } else {
       result.set(key, row);
       const stored = tenant && raws.get(tenant);
@@ -275,7 +275,7 @@ function valueOf(field: string, measure: MeasureSpec, row: unknown): Taken {
 }
 
 const badValue = (field: string, value: unknown, wanted: string): MillraceError =>
-  definitionError('measure-value', `Measure ${field} got ${shown(value)}, not ${wanted}`);
+  sharedError('value-invalid', `Measure ${field} got ${shown(value)}, not ${wanted}`);
 
 function fold(measure: MeasureSpec, taken: readonly Taken[]): unknown {
   const numbers = taken.map(({ number }) => number);

@@ -44,7 +44,7 @@ function oursOf({ ours, ownPrefix }: Counterparts): LeaseGroup {
   });
 }
 
-/** A quoted LSN, or `beginning`. @throws UsageError `start-needed` if the other processor has no position for the range */
+/** A quoted LSN, or `beginning`. @throws UsageError `input-invalid` if the other processor has no position for the range */
 export async function adoptPlaceOf(
   range: { readonly min: string; readonly max: string },
   { theirs, monitored }: Counterparts,
@@ -56,8 +56,9 @@ export async function adoptPlaceOf(
   if (start === 'beginning') return 'beginning';
   if (start === undefined) {
     throw operationsError(
-      'start-needed',
+      'input-invalid',
       `${theirs.prefix} has no position for the whole range ${sayRange(range)}, so the start is not known`,
+      { hint: 'Add `--start beginning`, or `--start` with a time before the other processor first started.' },
     );
   }
   const at = parseDate(start);

@@ -14,21 +14,22 @@ export interface Counterparts {
 }
 
 /**
- * @throws UsageError `prefix-unknown`, `prefix-own`, `monitored-unknown`, `source-unknown`, `lease-unexplained`,
- * `lease-mode-mismatch`, `lease-all-versions`
+ * @throws UsageError `leases-none`, `input-invalid`, `not-found`, `lease-unexplained`, `lease-mode-mismatch`, `all-versions-feed`
  */
 export function counterparts(inventory: LeaseInventory, prefix: string): Counterparts {
   const [theirs] = chooseGroups(inventory, prefix);
-  if (!theirs) throw operationsError('prefix-unknown', `There are no leases with the prefix ${prefix}`);
+  if (!theirs) throw operationsError('leases-none', `There are no leases with the prefix ${prefix}`);
   if (theirs.own) {
-    throw operationsError('prefix-own', `The leases ${prefix} are the pipeline's own`);
+    throw operationsError('input-invalid', `The leases ${prefix} are the pipeline's own`, {
+      hint: 'Name the leases of the other function or service. `millrace leases list` shows them.',
+    });
   }
   const monitored = monitoredOf(theirs);
   const source = inventory.sources.get(monitored.container.id);
   if (!source) {
     const names = [...inventory.sources.keys()];
     throw sharedError(
-      'source-unknown',
+      'not-found',
       `The leases ${prefix} belong to ${monitored.container.id}, which the pipeline doesn't read`,
       {
         hint: names.length === 0 ? 'Name a pipeline with --pipeline.' : `The pipeline reads: ${names.join(', ')}.`,
@@ -36,8 +37,8 @@ export function counterparts(inventory: LeaseInventory, prefix: string): Counter
     );
   }
   if (source.mode === 'all-versions') {
-    throw operationsError(
-      'lease-all-versions',
+    throw sharedError(
+      'all-versions-feed',
       `The pipeline reads ${monitored.container.id} by its all-versions feed, and no other processor has positions of that feed`,
       {
         hint: 'Stop the other processor and start the pipeline: it starts at the present. Then run `millrace projections verify --repair` for the changes between.',

@@ -31,7 +31,7 @@ async function namesIn(database: Database): Promise<readonly { readonly id: stri
   } catch (cause) {
     // This request names no container, so 404 means that the database does not exist.
     if (failureOf(cause).kind !== 'not-found') throw cause;
-    throw sharedError('database-missing', `There is no database ${database.id}`, {
+    throw sharedError('missing', `There is no database ${database.id}`, {
       cause,
       hint: 'Name an existing database with the setting COSMOS_DATABASE.',
     });

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { unknownOf } from '../../archive/restore.ts';
 import type { Archive, Selection } from '../../archive/types.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { operationsError } from '../errors.ts';
 import { assertArchivedTenant } from './of-tenant.ts';
 import type { OpenedArchive } from './open.ts';
@@ -39,7 +40,7 @@ export interface Chosen {
 export const chooseDocuments = (given: SelectionInput, archives: readonly OpenedArchive[]): Chosen[] =>
   archives.map((archive) => ({ archive, selection: selectionOf(given, archive) }));
 
-/** @throws UsageError `tenant-unknown`, `document-unknown` */
+/** @throws UsageError `not-found` */
 export async function assertKnown(
   chosen: readonly Chosen[],
   { tenant }: SelectionInput,
@@ -62,7 +63,9 @@ async function assertDocuments(chosen: readonly Chosen[], signal: AbortSignal): 
   const [first] = unknown ?? [];
   if (!first) return;
   const ids = unknown?.map(({ id }) => id).join(', ');
-  throw operationsError('document-unknown', `The archive never had a document ${JSON.stringify(first.key)} ${ids}`);
+  throw sharedError('not-found', `The archive never had a document ${JSON.stringify(first.key)} ${ids}`, {
+    hint: 'Give the key and the id that the document has in its container. `millrace archive list` shows the archive by month.',
+  });
 }
 
 function selectionOf(given: SelectionInput, { source }: Archive): Selection {

@@ -1,6 +1,6 @@
 // `archive restore --into CONTAINER`.
 import type { Container } from '@azure/cosmos';
-import { archiveError } from '../../archive/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import type { Archive } from '../../archive/types.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
@@ -15,12 +15,10 @@ import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { CosmosAccess } from '../../access/cosmos-access.ts';
 import { assertSideContainer } from '../migrate/side-container.ts';
 import { operationsError } from '../errors.ts';
-import { tenantsError } from '../tenants/errors.ts';
 
 /**
  * Whether archived documents may be copied into a container.
- * @throws UsageError `container-unknown`, `container-key-differs`, `container-of-pipeline`, `container-of-no-tenant`,
- * `container-missing`; `input-invalid` if archives of two containers are chosen, whose documents might have the same key and id
+ * @throws UsageError `not-found`, `container-unfit`, `input-invalid`, `container-missing`; `input-invalid` if archives of two containers are chosen, whose documents might have the same key and id
  */
 export async function assertInto(
   into: string,
@@ -40,11 +38,13 @@ export async function assertInto(
   }
   const user = usedBy(wholeOf(pipeline)).includes(into) ? pipeline.name : await builtBy(into, global.state);
   if (user !== undefined)
-    throw archiveError('container-of-pipeline', `${into} is a container that pipeline ${user} reads or writes`);
+    throw operationsError('input-invalid', `${into} is a container that pipeline ${user} reads or writes`, {
+      hint: 'Name a container that nothing in the pipeline uses. Leave out `--into` to restore documents to their own container.',
+    });
   assertSideContainer(into, own, model);
   if (tenantRuleOf(pipeline, model, own) && !tenantRuleOf(pipeline, model, into)) {
     const what = `The documents of ${own} belong to tenants, and in the model those of ${into} don't`;
-    throw tenantsError('container-of-no-tenant', what, {
+    throw sharedError('not-found', what, {
       hint: 'Give the container an example with the tenant’s field in the data-model document, so that an erasure looks there.',
     });
   }

@@ -3,11 +3,12 @@ import { isTenant, prefixOf } from '../../archive/blobs/layout.ts';
 import { manifestPlaces } from '../../archive/blobs/manifests.ts';
 import type { Archive } from '../../archive/types.ts';
 import { suggestion } from '../../base/near.ts';
-import { tenantsError } from '../tenants/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { LIST_TENANTS, operationsError } from '../errors.ts';
 
 /**
  * Looks at the paths of the manifests: a manifest that can't be read still shows its tenant.
- * @throws UsageError `tenant-unknown` if no archive has a document of the tenant
+ * @throws UsageError `not-found` if no archive has a document of the tenant
  */
 export async function assertArchivedTenant(archives: readonly Archive[], tenant: string | undefined): Promise<void> {
   // A place that runs no archive has none of its tenants.
@@ -20,12 +21,12 @@ export async function assertArchivedTenant(archives: readonly Archive[], tenant:
     }
   }
   const what = `The archive has no documents of tenant ${tenant}${suggestion(tenant, [...known])}`;
-  throw tenantsError('tenant-unknown', what);
+  throw sharedError('not-found', what, { hint: LIST_TENANTS });
 }
 
 /** @throws UsageError `tenant-undeclared` if an archive keeps all tenants in one folder */
 export function assertByTenant(archives: readonly Pick<Archive, 'spec'>[], tenant: string | undefined): void {
   const mixed = archives.find(({ spec }) => spec.tenantField === undefined);
   if (tenant === undefined || !mixed) return;
-  throw tenantsError('tenant-undeclared', `--tenant ${tenant}: archive ${mixed.spec.name} has no tenant`);
+  throw operationsError('tenant-undeclared', `--tenant ${tenant}: archive ${mixed.spec.name} has no tenant`);
 }

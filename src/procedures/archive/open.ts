@@ -2,6 +2,8 @@ import { openGate } from '../../archive/sweep/may-leave.ts';
 import type { HoldingStore } from '../../archive/blobs/blob-store.ts';
 import { openArchive } from '../../archive/open.ts';
 import type { Archive, Gate } from '../../archive/types.ts';
+import { operationsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { UsageError } from '../../base/errors.ts';
 import { type ArchiveSpec, type Pipeline, projectionId } from '../../pipeline/specs.ts';
 import { backlogOf } from '../../engine/deferred/registered.ts';
@@ -17,7 +19,6 @@ import { suggestion } from '../../base/near.ts';
 import { beginSweeping } from '../../archive/sweep/sweeping.ts';
 import { foreignKeys } from './foreign-keys.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { operationsError } from '../errors.ts';
 
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 
@@ -25,7 +26,7 @@ export type OpenedArchive = Archive & { readonly store: HoldingStore };
 
 /**
  * Opens the archives of a pipeline, or the one of that name.
- * @throws UsageError `archive-unknown`, `container-missing`, and errors of the storage account
+ * @throws UsageError `not-found`, `container-missing`, and errors of the storage account
  */
 export async function openArchives(
   { pipeline, model }: Loaded,
@@ -103,7 +104,7 @@ function choose(pipeline: Pipeline, only: string | undefined): readonly ArchiveS
   const found = only === undefined ? archives : archives.filter((of) => of.name === only || projectionId(of) === only);
   if (found.length > 0) return found.filter((spec) => pipeline.archives.includes(spec));
   const known = archives.map(({ name }) => name);
-  throw operationsError('archive-unknown', `There is no archive ${only}${suggestion(only ?? '', known)}`, {
+  throw sharedError('not-found', `There is no archive ${only}${suggestion(only ?? '', known)}`, {
     hint: `The pipeline declares: ${known.join(', ')}.`,
   });
 }

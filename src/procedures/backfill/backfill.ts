@@ -4,7 +4,7 @@ import { formatOf } from '../../base/format.ts';
 import { projectionId } from '../../pipeline/specs.ts';
 import { currentEpoch } from '../../feed/reading/epochs.ts';
 import { openWriteGate } from '../../shards/gate/write-gate.ts';
-import { tenantsError } from '../tenants/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { foreignKeys } from '../archive/foreign-keys.ts';
 import { type LockDocument, whileLocked } from '../lock.ts';
 import { Lacking } from './without-tenant.ts';
@@ -22,8 +22,8 @@ const PATIENCE_MS = 60_000;
 /**
  * Writes the tenant into every document of a container that lacks it. It may be stopped at any point and run again. No
  * write of an application is lost: each write depends on the version that was read.
- * @throws UsageError `tenant-undeclared`, `container-of-no-tenant`, `backfill-key`, `backfill-moved`, `container-missing`, `input-invalid`;
- * MillraceError `backfill-runs`, `backfill-overtaken`
+ * @throws UsageError `tenant-undeclared`, `not-found`, `backfill-key`, `wrong-state`, `container-missing`, `input-invalid`;
+ * MillraceError `under-way`, `overtaken`
  */
 export async function backfill(options: BackfillOptions): Promise<Backfilled> {
   const { services, container: name, actor, signal, clock = systemClock, readLagMs = READ_LAG_MS } = options;
@@ -76,8 +76,8 @@ export async function backfill(options: BackfillOptions): Promise<Backfilled> {
 const runsAlready =
   (container: string) =>
   (held: LockDocument | undefined): Error =>
-    tenantsError(
-      'backfill-runs',
+    sharedError(
+      'under-way',
       held
         ? `A backfill of ${container} runs: ${held.actor} renewed it at ${held.renewedAt}`
         : `Another backfill of ${container} has just begun`,

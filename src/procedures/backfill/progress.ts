@@ -5,7 +5,7 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
-import { tenantsError } from '../tenants/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 /** How far a container's feed is backfilled; a document of the state container. */
 interface ProgressDocument {
@@ -65,7 +65,7 @@ export class BackfillProgress {
     return this.#stored.written;
   }
 
-  /** @throws MillraceError `backfill-overtaken` if another run has taken over */
+  /** @throws MillraceError `overtaken` if another run has taken over */
   async save(positions: readonly RangePosition[], written: number): Promise<void> {
     const next = { ...this.#stored, positions: [...positions], written };
     const etag = (await put(this.#state, next, this.#etag)) ?? (await this.#landed(next));
@@ -93,7 +93,7 @@ export class BackfillProgress {
       const etag = await put(this.#state, next, found._etag);
       if (etag !== undefined) return etag;
     }
-    throw tenantsError('backfill-overtaken', `Another process has taken over the backfill of ${next.id}`);
+    throw sharedError('overtaken', `Another process has taken over the backfill of ${next.id}`);
   }
 }
 

@@ -11,7 +11,7 @@ import { type RangePosition, lsnOf, positionIn } from '../../feed/reading/positi
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import type { WriteGate, WriteTarget } from '../../shards/gate/write-gate.ts';
 import { CosmosAccess } from '../../access/cosmos-access.ts';
-import { tenantsError } from '../tenants/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { positionsNow } from '../positions-now.ts';
 import type { BackfillOptions, Backfilled, Left } from './options.ts';
 import type { Processed } from './processed.ts';
@@ -167,7 +167,9 @@ export class Rounds {
     const { in: here } = this.#options;
     const there = database !== undefined && database !== here.database.id;
     if (container === here.id && !there && endpoint === undefined) return;
-    throw tenantsError('backfill-moved', `Writers of ${here.id} write to ${container} now`);
+    throw sharedError('wrong-state', `Writers of ${here.id} write to ${container} now`, {
+      hint: 'Run the backfill for the container that writers write to.',
+    });
   }
 
   /** Documents that lack the field now. `fresh`: how many of them were written since. */

@@ -8,7 +8,8 @@ import type { TenantRule } from '../../pipeline/tenant.ts';
 import { type Model, containerOf } from '../../model/model.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { declaredTenant } from '../tenants/tenant-flag.ts';
-import { tenantsError } from '../tenants/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { operationsError } from '../errors.ts';
 import { byLookup, lookupOf } from './lookup.ts';
 import { type BackfillValues, type ValuesInput, assertOne, fromField, sameValue } from './values.ts';
 
@@ -26,17 +27,17 @@ export const eventReaders = (pipeline: Pipeline, container: string): DerivedSpec
     (spec) => (spec.kind === 'react' || spec.kind === 'publish') && spec.from.container === container,
   );
 
-/** @throws UsageError `container-of-no-tenant`, `container-missing`, `backfill-key` */
+/** @throws UsageError `not-found`, `container-missing`, `backfill-key` */
 export async function openTarget(container: Container, { field }: TenantRule, model: Model): Promise<BackfillTarget> {
   if (containerOf(model, container.id)?.reference)
-    throw tenantsError('container-of-no-tenant', `${container.id} is reference data, which belongs to no tenant`, {
+    throw sharedError('not-found', `${container.id} is reference data, which belongs to no tenant`, {
       hint: `If its documents belong to tenants, correct the description of ${container.id} in the data-model document.`,
     });
   const read = withRetry(() => container.read(), { reads: true });
   const { resource } = await read.catch(throwMissing(container));
   const keyPaths = (resource?.partitionKey?.paths ?? []).map(splitPath);
   if (keyPaths.some(([first]) => first === field))
-    throw tenantsError('backfill-key', `${field} is part of the partition key of ${container.id}`, {
+    throw operationsError('backfill-key', `${field} is part of the partition key of ${container.id}`, {
       hint: `A key can't be changed in place. Move the documents: \`millrace migrate ${container.id} --into TARGET\`.`,
     });
   return { rid: resource?._rid ?? '', keyPaths, defaultTtl: resource?.defaultTtl };

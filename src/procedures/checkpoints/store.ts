@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sharedError } from '../../base/shared-errors.ts';
 import type { UsageError } from '../../base/errors.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { isRenumbered } from '../../feed/reading/epochs.ts';
@@ -57,19 +58,19 @@ export async function listCheckpoints({ global: { state } }: Services, signal: A
   return found.toSorted((a, b) => (a.at < b.at ? -1 : 1));
 }
 
-/** @throws UsageError `checkpoint-unknown`, with a similar name; `input-invalid` */
+/** @throws UsageError `not-found`, with a similar name; `input-invalid` */
 export async function readCheckpoint(services: Services, name: string, signal: AbortSignal): Promise<Checkpoint> {
   assertCheckpointName(name);
   const item = services.global.state.item(name, 'checkpoints');
   const stored = await readItem<Checkpoint>(item, { signal }).catch(throwMissing(services.global.state));
   if (stored) return stored;
   const names = (await listCheckpoints(services, signal)).map(({ id }) => id);
-  throw operationsError('checkpoint-unknown', `There is no checkpoint ${name}${suggestion(name, names)}`, {
+  throw sharedError('not-found', `There is no checkpoint ${name}${suggestion(name, names)}`, {
     hint: names.length === 0 ? 'Save one with `millrace checkpoints save NAME`.' : `Name one of: ${names.join(', ')}.`,
   });
 }
 
-/** @throws UsageError `checkpoint-unknown`, `input-invalid` */
+/** @throws UsageError `not-found`, `input-invalid` */
 export async function comparedSets(services: Services, name: string, signal: AbortSignal): Promise<ComparedSet[]> {
   const { sets } = await readCheckpoint(services, name, signal);
   return Promise.all(

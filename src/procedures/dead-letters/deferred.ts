@@ -4,9 +4,9 @@ import { removeBacklog, storedBacklogs } from '../../engine/deferred/stored.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Context } from '../context.ts';
-import { backlogError } from './errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
-/** @throws UsageError `backlog-none`, `backlog-drained` */
+/** @throws UsageError `not-found`, `wrong-state` */
 export async function deferredOf(
   container: string,
   { workspace, signal }: Pick<Context, 'workspace' | 'signal'>,
@@ -17,10 +17,14 @@ export async function deferredOf(
   const found = stored.find(({ source }) => source === container);
   if (!found) {
     const known = stored.map(({ source }) => source);
-    throw backlogError('backlog-none', `Nothing of ${container} is set aside${suggestion(container, known)}`);
+    throw sharedError('not-found', `Nothing of ${container} is set aside${suggestion(container, known)}`, {
+      hint: 'Run `millrace doctor`: it names the containers of which changes are set aside that no host drains.',
+    });
   }
   if (sourceContainers(pipeline, model).has(container) && feedModeOf(pipeline, container) === 'latest-version')
-    throw backlogError('backlog-drained', `The pipeline reads ${container}, and its hosts drain what is set aside`);
+    throw sharedError('wrong-state', `The pipeline reads ${container}, and its hosts drain what is set aside`, {
+      hint: 'Run a host, and wait until `millrace status` shows nothing that is set aside.',
+    });
   return found;
 }
 

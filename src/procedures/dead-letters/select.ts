@@ -10,6 +10,7 @@ import {
 import { suggestion } from '../../base/near.ts';
 import { chooseDeclared, splitId } from '../projections/choose.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { operationsError } from '../errors.ts';
 import { askedTenant, tenantInput } from '../tenants/tenant-flag.ts';
 
@@ -55,7 +56,7 @@ export interface LetterSources {
 /**
  * The dead letters of a selection. A declared projection may have none; a projection that was removed from the pipeline
  * may still have some.
- * @throws UsageError `dead-letter-unknown`, `projection-unknown`, `input-invalid`, `container-missing`
+ * @throws UsageError `not-found`, `input-invalid`, `container-missing`
  */
 export async function selectLetters(from: LetterSources, asked: LetterSelection): Promise<DeadLetter[]> {
   const { state } = (await from.services()).place;
@@ -68,10 +69,9 @@ export async function selectLetters(from: LetterSources, asked: LetterSelection)
   const known = (await listLetters(state, filterOf({ only }))).map((letter) => letter.id);
   const filtered = [code, key, since, tenant].some((filter) => filter !== undefined);
   const hint = known.includes(id) ? '' : suggestion(id, known);
-  throw operationsError(
-    'dead-letter-unknown',
-    `No dead letter${filtered ? ' of the selection' : ''} has the id ${id}${hint}`,
-  );
+  throw sharedError('not-found', `No dead letter${filtered ? ' of the selection' : ''} has the id ${id}${hint}`, {
+    hint: 'Run `millrace dead-letters list` to see the ids.',
+  });
 }
 
 /** The dead letters of a selection, by their codes. @throws as `selectLetters` */

@@ -13,6 +13,7 @@ import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
 import { allPlaces, holding } from '../projections/in-places.ts';
 import type { Settings } from '../../base/settings.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { operationsError } from '../errors.ts';
 
 export interface Dropped {
@@ -45,7 +46,7 @@ export interface DropOptions extends VersionOptions {
 /**
  * Removes a version that isn't current, with its documents in the sink and in the state container. A rebuild of the
  * version ends. May be stopped and run again.
- * @throws UsageError `version-current`, `version-unknown`, `still-readable`
+ * @throws UsageError `version-current`, `not-found`, `still-readable`
  */
 export async function drop(options: DropOptions): Promise<Dropped> {
   const { services, loaded, name, version, signal, progress, now = Date.now() } = options;
@@ -153,7 +154,7 @@ async function removeDocument(
   }
 }
 
-/** The version that may be dropped. @throws UsageError `version-current`, `version-unknown`, `still-readable` */
+/** The version that may be dropped. @throws UsageError `version-current`, `not-found`, `still-readable` */
 export function droppable(
   view: View | undefined,
   { loaded: { pipeline }, name, version }: Pick<DropOptions, 'loaded' | 'name' | 'version'>,
@@ -182,7 +183,7 @@ export function droppable(
   const spec = pipeline.projections.find((of) => projectionId(of) === id);
   if (spec) return spec.into;
   const known = pipeline.projections.map(projectionId);
-  throw operationsError('version-unknown', `There is no version ${id}${suggestion(id, known)}`, {
+  throw sharedError('not-found', `There is no version ${id}${suggestion(id, known)}`, {
     hint: 'Run `millrace projections list` to see the versions.',
   });
 }

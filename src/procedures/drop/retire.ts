@@ -10,10 +10,9 @@ import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { type View, type ViewVersion, Views } from '../../engine/views/views.ts';
 import { openFeed } from '../../runtime/open-feed.ts';
 import { removeMarker } from '../../runtime/hosts/staged-host.ts';
-import { operationsError } from '../errors.ts';
 import type { Screen } from '../screen.ts';
 import { type DropOptions, type Dropped, removeVersion } from './drop.ts';
-import { projectionError } from '../projections/errors.ts';
+import { operationsError } from '../errors.ts';
 import { type InPlace, allPlaces, projectionMayHold } from '../projections/in-places.ts';
 
 /** After this time no host that still declares the version writes for it. */
@@ -61,7 +60,7 @@ export function retirable(pipeline: Pipeline, name: string, view: View | undefin
   );
   if (version && reader) {
     const id = projectionId({ name, version: version.version });
-    throw projectionError(
+    throw operationsError(
       'version-read',
       `${projectionId(reader)} reads ${version.container}/${version.type}, which ${id} writes`,
     );

@@ -6,7 +6,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { isOfTenants } from '../../pipeline/tenant.ts';
 import { type EraseParts, inPlace } from './erase-options.ts';
 import { deniedTables } from './erase-tables.ts';
-import { tenantsError } from '../tenants/errors.ts';
+import { operationsError } from '../errors.ts';
 
 /**
  * Checks before the first step that this identity may delete: a document that doesn't exist in each container, and a blob
@@ -38,7 +38,7 @@ export async function assertMayErase(parts: EraseParts): Promise<void> {
   }
   const [table] = await deniedTables(parts);
   if (table !== undefined)
-    throw tenantsError('erase-denied', `The role of POSTGRES_URL may not read and delete rows of ${table}`, {
+    throw operationsError('erase-denied', `The role of POSTGRES_URL may not read and delete rows of ${table}`, {
       hint: 'Give it the right in PostgreSQL: `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA millrace TO ROLE`. Then run the command again.',
     });
   if (!store) return;
@@ -47,10 +47,10 @@ export async function assertMayErase(parts: EraseParts): Promise<void> {
     await store.put(name, Buffer.from('May be deleted.'), null);
     await store.remove(name);
   } catch (error) {
-    if (error instanceof UsageError && error.code === 'storage-denied') throw denied('the storage account', error);
+    if (error instanceof UsageError && error.code === 'denied') throw denied('the storage account', error);
     throw error;
   }
 }
 
 const denied = (where: string, cause: unknown): Error =>
-  tenantsError('erase-denied', `This identity may not delete in ${where}`, { cause });
+  operationsError('erase-denied', `This identity may not delete in ${where}`, { cause });

@@ -16,7 +16,8 @@ import { type Count, type EraseParts, type ErasePlace, type PlaceParts, all } fr
 import { type SearchedPlaces, type Searched, searchEverything } from './erase-search.ts';
 import { removeState } from './erase-state.ts';
 import { removeRows } from './erase-tables.ts';
-import { tenantsError } from '../tenants/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { operationsError } from '../errors.ts';
 import { Owned } from './owned.ts';
 
 export interface EraseOptions extends EraseParts {
@@ -36,7 +37,7 @@ const ROUNDS = 4;
 
 /**
  * Removes everything of a tenant, and returns the certificate. May be stopped at any point and run again.
- * @throws MillraceError `erase-runs`, `erase-unfinished`
+ * @throws MillraceError `under-way`, `erase-unfinished`
  */
 export async function erase(options: EraseOptions): Promise<Certificate> {
   const { services, loaded, actor, clock, signal } = options;
@@ -58,14 +59,14 @@ interface Lock extends Pick<ProcedureLockOptions, 'actor' | 'holder' | 'clock' |
   readonly pipeline: string;
 }
 
-/** Runs `work` while no other process erases a tenant of the pipeline. @throws MillraceError `erase-runs` */
+/** Runs `work` while no other process erases a tenant of the pipeline. @throws MillraceError `under-way` */
 export async function whileNoOtherErases<T>(
   { state, pipeline, ...by }: Lock,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const refusal = (held: LockDocument | undefined): Error =>
-    tenantsError(
-      'erase-runs',
+    sharedError(
+      'under-way',
       held
         ? `An erasure of ${pipeline} runs: ${held.actor} renewed it at ${held.renewedAt}`
         : `Another erasure of ${pipeline} has just begun`,
@@ -124,7 +125,7 @@ class Erasure {
         if (round === ROUNDS) {
           const what =
             said(searched.left) || `${(this.#total - earlier).toLocaleString('en-US')} removed in the last one`;
-          throw tenantsError('erase-unfinished', `After ${ROUNDS} rounds the tenant still had ${what}`);
+          throw operationsError('erase-unfinished', `After ${ROUNDS} rounds the tenant still had ${what}`);
         }
       }
       await passed(signal);

@@ -3,7 +3,8 @@ import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { isOfTenants } from '../../pipeline/tenant.ts';
 import type { AskedTenant } from '../tenants/tenant-flag.ts';
 import type { ErasePlace } from './erase-options.ts';
-import { tenantsError } from '../tenants/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { LIST_TENANTS } from '../errors.ts';
 
 /** The error for a tenant of which nothing was found, with the one that may be meant. */
 export async function unknownTenant(
@@ -21,5 +22,7 @@ export async function unknownTenant(
       for await (const value of fetchAll<unknown>(stored, query, signal, { anyFormat: true }))
         if (typeof value === rule.kind) known.add(String(value));
     }
-  return tenantsError('tenant-unknown', `There is no tenant ${tenant}${suggestion(tenant, [...known])}`);
+  return sharedError('not-found', `There is no tenant ${tenant}${suggestion(tenant, [...known])}`, {
+    hint: LIST_TENANTS,
+  });
 }

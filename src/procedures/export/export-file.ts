@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
-import { operationsError } from '../errors.ts';
-import { tenantsError } from '../tenants/errors.ts';
 
 /** Characters that are written together. */
 const CHUNK = 1_000_000;
@@ -10,7 +9,7 @@ const CHUNK = 1_000_000;
 /**
  * Writes lines to a file that appears when it is complete: they are written beside it first. Only its owner may read it.
  * Returns what the lines return. If that is undefined, there is no file.
- * @throws UsageError `export-exists` unless `force`, `file-unwritable`; and every error of the lines
+ * @throws UsageError `exists` unless `force`, `unwritable`; and every error of the lines
  */
 export async function writeComplete<T>(
   file: string,
@@ -20,7 +19,7 @@ export async function writeComplete<T>(
   const beside = `${file}.${randomUUID().slice(0, 8)}.partial`;
   const named = <R>(work: Promise<R>): Promise<R> =>
     work.catch((cause: unknown) => {
-      throw operationsError('file-unwritable', `${file} can't be written: ${messageOf(cause)}`, { cause });
+      throw sharedError('unwritable', `${file} can't be written: ${messageOf(cause)}`, { cause });
     });
   if (!force) await refuseExisting(file);
   const handle = await named(open(beside, 'wx', 0o600));
@@ -58,5 +57,8 @@ async function fill<T>(
 
 async function refuseExisting(file: string): Promise<void> {
   const found = await stat(file).catch(() => undefined);
-  if (found) throw tenantsError('export-exists', `${file} exists already`);
+  if (found)
+    throw sharedError('exists', `${file} exists already`, {
+      hint: 'Name another file with `--out`, or add `--force` to replace it.',
+    });
 }

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
@@ -56,11 +57,12 @@ export const toLines = (documents: readonly Record<string, unknown>[]): string =
 
 /**
  * Leases of a file: one JSON document a line, or one JSON array. Markers and locks are left out.
- * @throws UsageError `file-unreadable`, `lease-unexplained`, `lease-twice`, with the line in the message
+ * @throws UsageError `unreadable`, `lease-unexplained`, `input-invalid`, with the line in the message
  */
 export async function readLeaseFile(path: string): Promise<FiledLease[]> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw operationsError('file-unreadable', `${path} can't be read: ${messageOf(error)}`, {
+    throw sharedError('unreadable', `${path} can't be read: ${messageOf(error)}`, {
+      hint: 'Check the path. For leases, name a file that `millrace leases export --file` wrote.',
       cause: error,
     });
   });
@@ -78,7 +80,11 @@ export async function readLeaseFile(path: string): Promise<FiledLease[]> {
     if (!id.includes('..'))
       throw operationsError('lease-unexplained', `${where} is not a lease: its id ${id} has no two dots`);
     if (seen.has(id))
-      throw operationsError('lease-twice', `${where} has the id ${id}, which an earlier document of the file has too`);
+      throw operationsError(
+        'input-invalid',
+        `${where} has the id ${id}, which an earlier document of the file has too`,
+        { hint: 'Remove one of them from the file.' },
+      );
     seen.add(id);
     const { kind: _kind, ...content } = reading;
     return [{ ...content, id, document: withoutSystemFields(document) }];
@@ -90,7 +96,7 @@ function documentsOf(text: string, path: string): { document: unknown; where: st
     try {
       return JSON.parse(json);
     } catch (error) {
-      throw operationsError('file-unreadable', `${where} is not JSON: ${messageOf(error)}`, {
+      throw sharedError('unreadable', `${where} is not JSON: ${messageOf(error)}`, {
         cause: error,
         hint: 'Write one JSON document a line, or one JSON array.',
       });

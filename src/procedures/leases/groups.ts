@@ -16,7 +16,7 @@ import { throwMissing } from '../../cosmos/container-missing.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Context } from '../context.ts';
 import { leaseNameOf } from '../../runtime/hosts/processor-name.ts';
-import { operationsError } from '../errors.ts';
+import { operationsError, NAME_MONITORED_ACCOUNT } from '../errors.ts';
 import { pipelineIfAny } from '../pipeline-if-any.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 
@@ -208,7 +208,7 @@ export const ownGroups = (inventory: LeaseInventory): LeaseGroup[] =>
 
 /**
  * The group of a prefix, or the groups of the loaded pipeline.
- * @throws UsageError `prefix-unknown`, `leases-none`
+ * @throws UsageError `leases-none`
  */
 export function chooseGroups(inventory: LeaseInventory, prefix?: string, container?: string): LeaseGroup[] {
   const withLeases = inventory.groups.filter(({ leases }) => leases.length > 0);
@@ -216,17 +216,13 @@ export function chooseGroups(inventory: LeaseInventory, prefix?: string, contain
   if (prefix !== undefined) {
     const found = withLeases.find((group) => group.prefix === prefix);
     if (found) return [found];
-    throw operationsError(
-      'prefix-unknown',
-      `There are no leases with the prefix ${prefix}${suggestion(prefix, known)}`,
-      {
-        hint: inventory.sources.has(prefix)
-          ? `${prefix} is a container that the pipeline reads, and no prefix. Leave out the prefix.`
-          : known.length === 0
-            ? EMPTY
-            : `Give the whole prefix, up to the two dots, of one of these: ${known.join(', ')}.`,
-      },
-    );
+    throw operationsError('leases-none', `There are no leases with the prefix ${prefix}${suggestion(prefix, known)}`, {
+      hint: inventory.sources.has(prefix)
+        ? `${prefix} is a container that the pipeline reads, and no prefix. Leave out the prefix.`
+        : known.length === 0
+          ? EMPTY
+          : `Give the whole prefix, up to the two dots, of one of these: ${known.join(', ')}.`,
+    });
   }
   const own = withLeases.filter(
     (group) => group.own && (container === undefined || group.monitored?.container.id === container),
@@ -243,13 +239,9 @@ export function chooseGroups(inventory: LeaseInventory, prefix?: string, contain
   }
   if (container !== undefined && !inventory.sources.has(container)) {
     const sources = [...inventory.sources.keys()];
-    throw sharedError(
-      'source-unknown',
-      `The pipeline reads no container ${container}${suggestion(container, sources)}`,
-      {
-        hint: `The pipeline reads: ${sources.join(', ')}.`,
-      },
-    );
+    throw sharedError('not-found', `The pipeline reads no container ${container}${suggestion(container, sources)}`, {
+      hint: `The pipeline reads: ${sources.join(', ')}.`,
+    });
   }
   throw operationsError('leases-none', 'The pipeline has no leases yet', {
     hint:
@@ -261,9 +253,11 @@ export function chooseGroups(inventory: LeaseInventory, prefix?: string, contain
 
 /**
  * The container that a group's leases belong to.
- * @throws UsageError `monitored-unknown`
+ * @throws UsageError `not-found`
  */
 export function monitoredOf({ prefix, monitored }: LeaseGroup): Monitored {
   if (monitored) return monitored;
-  throw operationsError('monitored-unknown', `The leases ${prefix} belong to a container that is not in this database`);
+  throw sharedError('not-found', `The leases ${prefix} belong to a container that is not in this database`, {
+    hint: NAME_MONITORED_ACCOUNT,
+  });
 }

@@ -1,5 +1,5 @@
 import { backlogOf } from '../../engine/deferred/registered.ts';
-import { backlogError } from '../dead-letters/errors.ts';
+import { operationsError } from '../errors.ts';
 import type { Context } from '../context.ts';
 import { plural } from '../table.ts';
 
@@ -20,7 +20,7 @@ export async function assertNothingSetAside(
   for (const container of own) {
     const { size } = await backlogOf(state, { pipeline: pipeline.name, source: container }, signal).tenants();
     if (size > 0)
-      throw backlogError(
+      throw operationsError(
         'leases-backlog',
         `Changes of ${container} are set aside for ${plural(size, 'tenant')}, and the leases have passed them`,
       );

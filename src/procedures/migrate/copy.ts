@@ -9,7 +9,7 @@ import { withoutGuards } from '../../kinds/embed/fields.ts';
 import { Guess } from '../../kinds/create-first.ts';
 import { untilDone } from '../../kinds/conflict.ts';
 import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
-import { operationsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 /** One side of a migration. */
 export interface Side {
@@ -78,9 +78,10 @@ export class Copier {
     const keyed = fullKey(document, this.#into.keyPaths);
     const id = String(document['id']);
     if ('key' in keyed) return { key: keyed.key, id };
-    throw operationsError(
-      'target-key-missing',
+    throw sharedError(
+      'key-missing',
       `${this.#from.container}/${id} has no value at ${keyed.missing}, which is part of the key of ${this.#into.container}`,
+      { hint: 'Give every document a value there first, or choose another partition key.' },
     );
   }
 
@@ -134,7 +135,7 @@ export class Copier {
         : ({ op: 'create', id, body } as const);
       const answer = await this.#access.commit(this.#into.container, place.key, [write]);
       if (answer.kind === 'refused')
-        throw operationsError('target-refused', `${this.#into.container} refused ${id}: ${answer.why}`);
+        throw sharedError('document-refused', `${this.#into.container} refused ${id}: ${answer.why}`);
       written = answer.kind === 'done';
       return written;
     });
@@ -149,9 +150,10 @@ export class Copier {
     if (before.id === moved.id && JSON.stringify(before.pk) === JSON.stringify(moved.pk)) return before.lsn < moved.lsn;
     // Another document of the source with the same place: a collision, unless it was deleted and created under another key.
     if (!(await this.#exists(before))) return true;
-    throw operationsError(
-      'target-collision',
+    throw sharedError(
+      'collision',
       `${this.#into.container} would have two documents ${moved.id} under one key, from ${JSON.stringify(before.pk)} and ${JSON.stringify(moved.pk)}`,
+      { hint: 'Choose another partition key, or make the ids unique under the new one.' },
     );
   }
 }

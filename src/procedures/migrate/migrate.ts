@@ -1,6 +1,7 @@
 import type { Container } from '@azure/cosmos';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import type { MillraceError } from '../../base/errors.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
 import { splitPath } from '../../cosmos/paths.ts';
@@ -76,7 +77,7 @@ const POLL_MS = 50;
  * Moves a container's documents into another one (other key, container or account) while applications write them. It
  * copies, catches up and reconciles deletions; then it closes the gate, waits until every writer has stopped, catches up
  * again, compares, and opens the gate with the target. It may be stopped at any point before that and run again.
- * @throws UsageError `migration-other`, `migration-done`, `no-rollback`; MillraceError `migrate-no-nearer`, `migrate-erasing`
+ * @throws UsageError `wrong-state`, `not-found`; MillraceError `too-slow`, `under-way`
  */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { state, signal, clock = systemClock, rollback = false, readLagMs = 5_000, patienceMs } = options;
@@ -186,7 +187,7 @@ function following(
 /** A copy of a document that was read before its erasure would be left in the target (ERASE-S6). */
 async function assertNoErasure({ state, signal }: Pick<MigrateOptions, 'state' | 'signal'>): Promise<void> {
   if ((await erasuresUnderWay(state, signal)).length > 0)
-    throw operationsError('migrate-erasing', 'A tenant is being erased, so no documents are copied');
+    throw sharedError('under-way', 'A tenant is being erased, so no documents are copied');
 }
 
 async function switchWriters(
@@ -288,12 +289,15 @@ export async function sideOf(container: Container): Promise<Side> {
 }
 
 const contended = (container: string): MillraceError =>
-  operationsError('gate-contended', `Another process changed the write gate of ${container}`);
+  sharedError('contended', `Another process changed the write gate of ${container}`);
 
 const tooSlow = (container: string): MillraceError =>
   operationsError(
-    'migrate-too-slow',
+    'too-slow',
     `The writers of ${container} could not be switched within ${DECIDE_MS / 1_000} s; they still write to it`,
+    {
+      hint: 'Run it again when writers write less, or give the target more throughput. Check that no process writes without the gate.',
+    },
   );
 
 const lacking = (container: string, missing: readonly string[]): MillraceError =>

@@ -1,4 +1,5 @@
 import type { Container } from '@azure/cosmos';
+import { sharedError } from '../../base/shared-errors.ts';
 import type { UsageError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -7,7 +8,6 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { type WriteTarget, gateTarget, isSameTarget } from '../../shards/gate/write-gate.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import { suggestion } from '../../base/near.ts';
-import { operationsError } from '../errors.ts';
 
 /** The progress of a migration; a document of the state container. Where writers write stands in the gate, not here. */
 export interface MigrationRecord {
@@ -55,7 +55,7 @@ export class Migrations {
 
   /**
    * Creates the record, or resumes the one of the same migration.
-   * @throws UsageError `migration-done`, `migration-other`, `no-rollback`
+   * @throws UsageError `wrong-state`, `not-found`
    */
   async begin({ name, into, target, rollback, rids, flipped }: Migration): Promise<MigrationRecord> {
     const known = await this.read(name);
@@ -98,7 +98,7 @@ export class Migrations {
   /**
    * Abandons an unfinished migration; its target keeps the copied documents. A finished one keeps its record for a
    * rollback.
-   * @throws UsageError `migration-unknown`, `migration-finished`
+   * @throws UsageError `not-found`, `wrong-state`
    */
   async forget(name: string): Promise<void> {
     const record = await this.read(name);
@@ -118,7 +118,7 @@ export class Migrations {
     const options = { partitionKey: PK };
     const iterator = this.#state.items.query<string>('SELECT VALUE c.id FROM c', options);
     const { resources: known } = await withRetry(() => iterator.fetchAll(), { reads: true });
-    return operationsError('migration-unknown', `There is no migration of ${name}${suggestion(name, known)}`, {
+    return sharedError('not-found', `There is no migration of ${name}${suggestion(name, known)}`, {
       hint:
         known.length === 0
           ? 'Start one with `millrace migrate NAME --into TARGET`.'
@@ -140,23 +140,27 @@ export function isUnfinishedMigration(
 }
 
 const done = (name: string, into: string): UsageError =>
-  operationsError('migration-done', `${name} was already migrated: writers write to ${into}`);
+  sharedError('wrong-state', `${name} was already migrated: writers write to ${into}`, {
+    hint: 'Run `millrace migrate` with `--rollback` to go back. Drop the old container when no process reads it any more.',
+  });
 
 const other = ({ name, into }: MigrationRecord): UsageError =>
-  operationsError('migration-other', `${name} is being migrated to ${into}`, {
+  sharedError('wrong-state', `${name} is being migrated to ${into}`, {
     hint: `Finish it first, or abandon it with \`millrace migrate ${name} --into ${into} --give-up\`.`,
   });
 
 const finished = ({ name, into, direction }: MigrationRecord): UsageError =>
-  operationsError(
-    'migration-finished',
+  sharedError(
+    'wrong-state',
     direction === 'forward'
       ? `The migration of ${name} to ${into} has finished`
       : `The rollback of ${name} from ${into} has finished`,
+    { hint: 'Run `millrace migrate` with `--rollback` to go back.' },
   );
 
 const noRollback = (name: string, into: string, flipped: boolean): UsageError =>
-  operationsError(
-    'no-rollback',
+  sharedError(
+    'not-found',
     `There is nothing to roll back from ${into} to ${name}: ${flipped ? 'another migration came between' : `writers write to ${name}`}`,
+    { hint: 'Name the container and the target (`--into`) of the last finished migration.' },
   );

@@ -39,7 +39,7 @@ export class Nearing {
 
   /**
    * Call it after each large page with the positions of the ranges; it measures once a minute.
-   * @throws MillraceError `migrate-no-nearer` after `patienceMs` without progress
+   * @throws MillraceError `too-slow` after `patienceMs` without progress
    */
   async look(positions: readonly RangePosition[]): Promise<void> {
     const { clock, meter, warn, patienceMs = Infinity } = this.#options;
@@ -55,7 +55,7 @@ export class Nearing {
     const since = at - this.#nearest.at;
     const [what, hint] = this.#describe(left, this.#nearest, since);
     if (since >= patienceMs)
-      throw operationsError('migrate-no-nearer', what, { hint: `${hint} Then run the command again: it resumes.` });
+      throw operationsError('too-slow', what, { hint: `${hint} Then run the command again: it resumes.` });
     warn(`${what}\n  ${hint}`);
   }
 

@@ -13,7 +13,7 @@ import type { MovedMark } from '../../kinds/moved.ts';
 import { Copier } from '../migrate/copy.ts';
 import { positionsNow } from '../positions-now.ts';
 import { plural } from '../table.ts';
-import { shardVerbsError } from '../shards/errors.ts';
+import { operationsError } from '../errors.ts';
 import { MovedDocuments, markOf } from './documents.ts';
 import { type MovedEntryKeys, asDocument, entriesOf } from './entries-of.ts';
 import { type Moving, accessTo, hostsOf, isBefore, progressOf } from './moving.ts';
@@ -212,7 +212,7 @@ function blobsOf({ store, record }: Moving): KeptBlobs {
   let opened: ReturnType<NonNullable<Moving['store']>> | undefined;
   return new KeptBlobs(async (name) => {
     if (!store)
-      throw shardVerbsError('move-archived', `Documents of ${record.now.keys} are archived, and no storage is set`);
+      throw operationsError('move-archived', `Documents of ${record.now.keys} are archived, and no storage is set`);
     return (await (opened ??= store())).read(name);
   });
 }

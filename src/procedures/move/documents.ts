@@ -7,7 +7,7 @@ import { feedWithoutSystemFields as contentOf } from '../../feed/reading/mapper.
 import { type MovedMark, movedMarkOf, movedOwn } from '../../kinds/moved.ts';
 import type { CosmosAccess } from '../../access/cosmos-access.ts';
 import type { Write } from '../../access/document-access.ts';
-import { operationsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import type { Side } from '../migrate/copy.ts';
 
 type Stored = Readonly<Record<string, unknown>>;
@@ -91,7 +91,7 @@ export class MovedDocuments {
     const write: Write = op === 'create' ? { op, id, body: written } : { op, id, body: written, ifMatch: etag };
     const answer = await this.#access.commit(this.#side.container, key, [write]);
     if (answer.kind === 'refused')
-      throw operationsError('target-refused', `${this.#side.container} refused ${id}: ${answer.why}`);
+      throw sharedError('document-refused', `${this.#side.container} refused ${id}: ${answer.why}`);
     return answer.kind === 'done';
   }
 
@@ -99,6 +99,8 @@ export class MovedDocuments {
     const keyed = fullKey(document, this.#side.keyPaths);
     const id = String(document['id']);
     if ('key' in keyed) return { id, key: keyed.key, etag: String(document['_etag']) };
-    throw operationsError('target-key-missing', `${this.#side.container}/${id} has no value at ${keyed.missing}`);
+    throw sharedError('key-missing', `${this.#side.container}/${id} has no value at ${keyed.missing}`, {
+      hint: 'Give every document a value there first, or choose another partition key.',
+    });
   }
 }

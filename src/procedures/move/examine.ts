@@ -1,9 +1,9 @@
 // What keeps keys from moving, looked at before anything of a move is stored or locked.
+import { sharedError } from '../../base/shared-errors.ts';
 import { shardsError } from '../../shards/errors.ts';
 import type { Mapping, Shard } from '../../shards/index.ts';
 import { isSameSpan } from '../../shards/keys/spans.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
-import { shardVerbsError } from '../shards/errors.ts';
 import { assertReaders } from './hosts.ts';
 import { type MoveOptions, type MovePlaces, movePlacesOf } from './options.ts';
 import { spanOf } from './spans.ts';
@@ -35,11 +35,13 @@ export async function examineMove(
   }
   await assertFreeOfOthers(options);
   if (mapping.shard === target.id)
-    throw shardVerbsError('move-there', `${mapping.text} is on ${shownLocation(target.location)} already`, {
+    throw sharedError('wrong-state', `${mapping.text} is on ${shownLocation(target.location)} already`, {
       hint: `Run \`millrace shards show ${map.name}\` to see which shard has which keys.`,
     });
   if (mapping.status === 'offline')
-    throw shardVerbsError('move-offline', `The mapping ${mapping.text} of ${map.name} is offline`);
+    throw sharedError('wrong-state', `The mapping ${mapping.text} of ${map.name} is offline`, {
+      hint: 'Bring it online first: `millrace shards keys online`.',
+    });
   if (target.detached) throw shardsError('shard-detached', `The shard ${shownLocation(target.location)} is detached`);
   const owner = await map.lockOwner(mapping);
   if (owner !== undefined)
@@ -49,7 +51,9 @@ export async function examineMove(
   refuseBeside(moves, mapping, target);
   const places = await movePlacesOf(options, { from: mapping.shard, to: target.id });
   if (places.from.state && !places.to.state)
-    throw shardVerbsError('move-state-missing', `${shownLocation(target.location)} has no state container`);
+    throw sharedError('missing', `${shownLocation(target.location)} has no state container`, {
+      hint: 'Create the state container in the database of the target: `millrace shards init --shard` for a pipeline over shards, else `millrace model apply` with `COSMOS_DATABASE` set to it.',
+    });
   const containers = await movedContainers(map, span, places);
   await assertFree(containers, places.to, { map, span }, signal);
   await assertTaken(containers, places.from, { map, span }, options);
@@ -69,7 +73,7 @@ async function assertAllReaders(
       await assertReaders({ monitored: database.container(name), endpoint, leases, host: 'move' });
 }
 
-/** @throws MillraceError `move-erasure`, `move-recovery` */
+/** @throws MillraceError `under-way` */
 export async function assertFreeOfOthers(options: MoveOptions): Promise<void> {
   await assertNoErasure(options);
   await assertNoRecovery(options);
@@ -77,12 +81,15 @@ export async function assertFreeOfOthers(options: MoveOptions): Promise<void> {
 
 async function assertNoRecovery({ recoveries }: MoveOptions): Promise<void> {
   const [actor] = (await recoveries?.()) ?? [];
-  if (actor !== undefined) throw shardVerbsError('move-recovery', `${actor} recovers a shard of the pipeline`);
+  if (actor !== undefined) throw sharedError('under-way', `${actor} recovers a shard of the pipeline`);
 }
 
 async function assertNoErasure({ erasures }: MoveOptions): Promise<void> {
   const [erasure] = (await erasures?.()) ?? [];
-  if (erasure !== undefined) throw shardVerbsError('move-erasure', `The erasure ${erasure} of a tenant has not ended`);
+  if (erasure !== undefined)
+    throw sharedError('under-way', `The erasure ${erasure} of a tenant has not ended`, {
+      hint: 'Wait until `millrace tenants erase` has ended (`millrace status` names it). Then run the command again.',
+    });
 }
 
 /** Two moves that began at the same time have not seen one another: then this one ends. */
@@ -108,8 +115,10 @@ function refuseBeside(moves: readonly MoveDocument[], { shard }: Mapping, target
   const opposite = moves.find(
     ({ step, from, to }) => (step === 'copying' || step === 'cancelling') && (from === target.id || to === shard),
   );
-  if (opposite)
-    throw shardVerbsError('move-opposite', `The move ${opposite.id} of ${opposite.keys} copies between them`);
+  if (opposite) throw sharedError('under-way', `The move ${opposite.id} of ${opposite.keys} copies between them`);
   const leaving = moves.find(({ step, from }) => step === 'flipped' && from === target.id);
-  if (leaving) throw shardVerbsError('move-in-grace', `The move ${leaving.id} of ${leaving.keys} has just left it`);
+  if (leaving)
+    throw sharedError('under-way', `The move ${leaving.id} of ${leaving.keys} has just left it`, {
+      hint: 'Wait until that move has ended: run its command again if its process has died.',
+    });
 }

@@ -54,7 +54,7 @@ export async function bringBack({ map, maps, signal, clock = systemClock }: Heal
       healed.push(move);
     } catch (error) {
       // Another process was faster.
-      if (!(error instanceof MillraceError && error.code === 'mapping-void')) throw error;
+      if (!(error instanceof MillraceError && error.code === 'stale')) throw error;
     }
   }
   return healed;

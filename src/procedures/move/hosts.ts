@@ -2,13 +2,14 @@
 // what is written.
 import type { Container } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { readChanges } from '../../feed/processor/read-changes.ts';
 import type { LeaseStore } from '../../feed/leases/lease.ts';
 import { type ReadersOptions, leaseReadersOf, renewTenures } from '../../feed/leases/readers.ts';
 import { lsnOf, overlaps } from '../../feed/reading/position.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
-import { shardVerbsError } from '../shards/errors.ts';
+import { operationsError } from '../errors.ts';
 import { type Written, isSetAside } from './deferred.ts';
 import { type OwnLeases, ownLeases } from './behind.ts';
 import type { MovedContainer } from './side.ts';
@@ -104,7 +105,7 @@ const hintOf = (own: readonly OwnLeases[], then: string): { readonly hint?: stri
     : { hint: `${own.map(({ remedy }) => `${remedy}.`).join(' ')} Then run the command again${then}.` };
 
 const hostsBehind = (own: readonly OwnLeases[], what: string): MillraceError =>
-  shardVerbsError(
+  operationsError(
     'move-hosts-behind',
     `Hosts are behind what the move waits for: ${what}${whyOf(own)}`,
     hintOf(own, ': it resumes'),
@@ -112,7 +113,7 @@ const hostsBehind = (own: readonly OwnLeases[], what: string): MillraceError =>
 
 /**
  * Refuses what the move would wait for in vain.
- * @throws UsageError `move-all-versions`; MillraceError `move-version-staged`
+ * @throws UsageError `all-versions-feed`; MillraceError `move-version-staged`
  */
 export async function assertReaders(of: ReadersOptions): Promise<void> {
   const stores = await leaseReadersOf(of);
@@ -122,7 +123,7 @@ export async function assertReaders(of: ReadersOptions): Promise<void> {
   const [first] = staged;
   if (!first) return;
   const { id, database } = of.monitored;
-  throw shardVerbsError(
+  throw operationsError(
     'move-version-staged',
     `Hosts of ${first.projection} would have to read the copies in ${database.id}/${id}, but it ${first.why}`,
     hintOf(staged, ''),
@@ -132,7 +133,8 @@ export async function assertReaders(of: ReadersOptions): Promise<void> {
 async function explained<T>(work: Promise<T>, { id, database }: Container): Promise<T> {
   return work.catch((error: unknown) => {
     if (!(error instanceof MillraceError && error.code === 'lease-mode-mismatch')) throw error;
-    throw shardVerbsError('move-all-versions', `A processor reads all versions of ${database.id}/${id}`, {
+    throw sharedError('all-versions-feed', `A processor reads all versions of ${database.id}/${id}`, {
+      hint: 'Keep the keys where they are, or stop that processor and delete its leases.',
       cause: error,
     });
   });

@@ -8,8 +8,8 @@ import { movedOwn } from '../../kinds/moved.ts';
 import { spansOverlap } from '../../shards/keys/spans.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { mapKeysOf } from '../../shards/map/values.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { operationsError } from '../errors.ts';
-import { shardVerbsError } from '../shards/errors.ts';
 import { MovedDocuments, markOf } from './documents.ts';
 import { carryLettersOf, dropLetters } from './letters.ts';
 import { movingOf } from './move.ts';
@@ -51,7 +51,7 @@ async function lateWrite(moving: Moving, one: Identity): Promise<LateWrite> {
  * Settles named late writes. With `source` the late version becomes the target's, as no event: the source's hosts had it as
  * one. Then the source's document goes as at the end of a move. When none is left, the keys are no strays any more. What was
  * written meanwhile stays named. Resolves with what was settled.
- * @throws MillraceError `move-unknown`, `move-under-way`, `move-elsewhere`
+ * @throws MillraceError `not-found`, `under-way`, `move-elsewhere`
  */
 export async function settleLate(
   options: MoveOptions,
@@ -77,7 +77,7 @@ export async function settleLate(
   return settled;
 }
 
-/** @throws MillraceError `move-unknown`, `move-under-way`, `move-elsewhere` */
+/** @throws MillraceError `not-found`, `under-way`, `move-elsewhere` */
 async function openEnded(
   options: MoveOptions,
   id: string,
@@ -86,7 +86,7 @@ async function openEnded(
   const { map, maps, signal } = options;
   const moves = await movesOf(maps, map.name, signal);
   const found = moves.find((one) => one.id === id);
-  if (!found) throw shardVerbsError('move-unknown', `There is no move ${id} of ${map.name}`);
+  if (!found) throw sharedError('not-found', `There is no move ${id} of ${map.name}`);
   const busy = moves.find((one) => isUnfinished(one) && spansOverlap(one, found));
   if (busy) throw underWay(busy);
   const places = await movePlacesOf(options, found);
@@ -103,13 +103,13 @@ async function assertStillThere({ map }: MoveOptions, found: MoveDocument): Prom
   if (!away) return;
   const shard = (await map.shards()).find(({ id }) => id === away.shard);
   const where = shard ? shownLocation(shard.location) : away.shard;
-  throw shardVerbsError('move-elsewhere', `${away.text} is on ${where} now, not where the move ${found.id} brought it`);
+  throw operationsError('move-elsewhere', `${away.text} is on ${where} now, not where the move ${found.id} brought it`);
 }
 
 function containerOf({ containers, record }: Moving, name: string): MovedContainer {
   const found = containers.find((of) => of.name === name);
   if (found) return found;
-  throw shardVerbsError('move-unknown', `The move ${record.now.id} doesn't know the container ${name}`);
+  throw sharedError('not-found', `The move ${record.now.id} doesn't know the container ${name}`);
 }
 
 async function bothOf(moving: Moving, { container, key, id }: Identity) {
@@ -143,7 +143,7 @@ async function carry(
     ? ({ op: 'replace', id, body, ifMatch: String(target['_etag']) } as const)
     : ({ op: 'create', id, body } as const);
   const answer = await accessTo(moving, moving.to).commit(container, key, [write]);
-  if (answer.kind === 'refused') throw operationsError('target-refused', `${container} refused ${id}: ${answer.why}`);
+  if (answer.kind === 'refused') throw sharedError('document-refused', `${container} refused ${id}: ${answer.why}`);
   return answer.kind === 'done';
 }
 

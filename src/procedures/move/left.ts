@@ -12,7 +12,7 @@ export async function leftBy(
 ): Promise<unknown> {
   const { record, signal, map, from, to } = moving;
   // A move that was ended by hand is run again.
-  if (!(error instanceof MillraceError) || error.code === 'move-taken' || signal.aborted) return error;
+  if (!(error instanceof MillraceError) || error.code === 'overtaken' || signal.aborted) return error;
   const { id, keys, step, containers } = record.now;
   if (step === 'flipped' || step === 'clearing')
     return saying(

@@ -7,7 +7,8 @@ import type { KeySpan } from '../../shards/keys/spans.ts';
 import type { Mapping, Shard } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { positionsNow } from '../positions-now.ts';
-import { shardVerbsError } from '../shards/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { operationsError } from '../errors.ts';
 import { clearSource, clearTarget, followLate } from './clear.ts';
 import { takeCold } from './cold.ts';
 import { compareSides } from './switch/compare.ts';
@@ -122,19 +123,19 @@ export async function planMove(
 /**
  * Ends a move before the map gives the keys to the target, and removes the copies. With `graceMs` it also removes those that
  * a process of the move still writes within that time: it may have slept, or be cut off.
- * @throws MillraceError `move-unknown`, `move-flipped`, `move-under-way`
+ * @throws MillraceError `not-found`, `move-flipped`, `under-way`
  */
 export async function cancelMove(options: MoveOptions, id: string): Promise<Moved> {
   const { map, maps, signal, clock = systemClock, takeOver: force = false } = options;
   const found = (await movesOf(maps, map.name, signal)).find((one) => one.id === id);
-  if (!found) throw shardVerbsError('move-unknown', `There is no move ${id} of ${map.name}`);
+  if (!found) throw sharedError('not-found', `There is no move ${id} of ${map.name}`);
   const places = await movePlacesOf(options, found);
   const containers = await movedContainers(map, found, places);
   await map.settle();
   const mapping = await mappingOfMove(map, found);
   const isFlipped = mapping?.shard === found.to && mapping.status === 'online';
   if (isFlipped || !['copying', 'cancelling'].includes(found.step))
-    throw shardVerbsError('move-flipped', `The move ${id} of ${found.keys} can't be cancelled: ${found.step}`);
+    throw operationsError('move-flipped', `The move ${id} of ${found.keys} can't be cancelled: ${found.step}`);
   const moving = movingOf(options, await MoveRecord.resume(maps, found, { clock, force }), places, containers);
   await cancel(moving, options.graceMs ?? 0);
   return resultOf(moving);

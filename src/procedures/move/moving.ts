@@ -16,7 +16,8 @@ import { isGuarded } from '../../kinds/embed/fields.ts';
 import { Copier } from '../migrate/copy.ts';
 import { type Following, follow, untilCopied } from '../migrate/follow.ts';
 import { migrateQueryOf } from '../migrate/part.ts';
-import { shardVerbsError } from '../shards/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { operationsError } from '../errors.ts';
 import { MovedDocuments, markOf } from './documents.ts';
 import { MoveHosts } from './hosts.ts';
 import type { ContainerProgress, MoveRecord } from './record.ts';
@@ -72,7 +73,7 @@ export const accessTo = ({ signal, meter }: Moving, { database }: MovePlace): Co
 export async function mappingNow({ map, record }: Moving): Promise<Mapping> {
   const mapping = await mappingOfMove(map, record.now);
   if (mapping) return mapping;
-  throw shardVerbsError('move-unknown', `No mapping of ${map.name} is exactly ${record.now.keys} any more`);
+  throw sharedError('not-found', `No mapping of ${map.name} is exactly ${record.now.keys} any more`);
 }
 
 export function hostsOf(moving: Moving, place: MovePlace, monitored: Container): MoveHosts | undefined {
@@ -98,7 +99,7 @@ export async function acknowledged(moving: Moving, place: MovePlace): Promise<vo
 export const progressOf = ({ record }: Moving, { name }: MovedContainer): ContainerProgress => {
   const found = record.now.containers[name];
   if (found) return found;
-  throw shardVerbsError('move-unknown', `The move ${record.now.id} doesn't know the container ${name}`);
+  throw sharedError('not-found', `The move ${record.now.id} doesn't know the container ${name}`);
 };
 
 /** Stores the progress of one container, with what else has changed. */
@@ -179,7 +180,7 @@ export const isBefore = (positions: readonly RangePosition[], hash: string, lsn:
   positions.some(({ range, position }) => range.min <= hash && hash < range.max && lsn <= lsnOf(position));
 
 export const isLeaving = (what: string): Error =>
-  shardVerbsError('move-leaving', `The document ${what} is on its way to the archive`);
+  operationsError('move-leaving', `The document ${what} is on its way to the archive`);
 
 /** Source documents of the keys in a container, by what `select` asks of them. */
 export const documentsOf = <T>(container: Container, select: string, { part }: MovedContainer, signal: AbortSignal) => {

@@ -2,7 +2,7 @@
 import type { Container, Database } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
-import { shardsError } from '../../shards/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import type { ShardLocation, ShardMap } from '../../shards/index.ts';
 import type { MoveTimes, Moving } from './moving.ts';
 import type { BatchOf, MoveDocument } from './record.ts';
@@ -57,7 +57,7 @@ export async function movePlacesOf(
   const shards = await map.shards();
   const placeOf = async (id: string): Promise<MovePlace> => {
     const shard = shards.find((one) => one.id === id);
-    if (!shard) throw shardsError('shard-missing', `The map ${map.name} has no shard ${id} any more`);
+    if (!shard) throw sharedError('not-found', `The map ${map.name} has no shard ${id} any more`);
     const database = connect(shard.location);
     return {
       shard,

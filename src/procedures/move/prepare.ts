@@ -1,6 +1,6 @@
 // The steps of a move before its first copy.
 import { holdEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
-import { shardVerbsError } from '../shards/errors.ts';
+import { operationsError } from '../errors.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { untilSweepsEnd } from '../../archive/sweep/sweeping.ts';
 import { ENTRY } from '../../kinds/archive/entries.ts';
@@ -34,7 +34,7 @@ export async function assertFree(
   for (const of of containers) {
     const there = (await countOf(of.target, of, signal)) + (await countCold(to, [of], keys, signal));
     if (there > 0)
-      throw shardVerbsError(
+      throw operationsError(
         'move-target-full',
         `${of.name} in ${shownLocation(to.shard.location)} has ${plural(there, 'document')} of these keys already`,
       );
@@ -51,7 +51,7 @@ export async function assertTaken(
   const count = await countCold(from, containers, keys, signal);
   if (count === 0) return;
   if (!store)
-    throw shardVerbsError(
+    throw operationsError(
       'move-archived',
       `${plural(count, 'document')} of the keys are archived, and no storage is set`,
     );
@@ -60,7 +60,7 @@ export async function assertTaken(
 
 /**
  * Documents that the archive lets expire are still in the container, and those that it removes are not any more.
- * @throws UsageError `move-leaving`
+ * @throws UsageError `under-way`
  */
 export async function assertNoneLeaves(
   containers: readonly MovedContainer[],

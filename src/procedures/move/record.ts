@@ -7,7 +7,8 @@ import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import { type KeySpan, spansOverlap } from '../../shards/keys/spans.ts';
-import { shardVerbsError } from '../shards/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { WAIT_FOR_MOVE } from '../errors.ts';
 
 /**
  * - `copying`: the map gives the keys to the source. Until the flip the move can be cancelled
@@ -142,7 +143,7 @@ export class MoveRecord {
     return new MoveRecord(maps, found, systemClock);
   }
 
-  /** Goes on with a move whose process has died. @throws MillraceError `move-under-way` if it has stored progress lately */
+  /** Goes on with a move whose process has died. @throws MillraceError `under-way` if it has stored progress lately */
   static async resume(
     maps: Container,
     found: MoveDocument,
@@ -169,7 +170,7 @@ export class MoveRecord {
 
   /**
    * Stores progress, with `containers` only those that have some.
-   * @throws MillraceError `move-taken` if another process has taken the move over
+   * @throws MillraceError `overtaken` if another process has taken the move over
    */
   save(change: Partial<Pick<MoveDocument, 'step' | 'flippedAt' | 'endedAt' | 'containers' | 'parked'>> = {}) {
     const saved = this.#saving.then(() => this.#save(change));
@@ -189,7 +190,9 @@ export class MoveRecord {
     const at = this.#clock.monotonic();
     const now = await this.#rewrite((stored) => {
       if (stored.worker !== this.#worker)
-        throw shardVerbsError('move-taken', `Another process goes on with the move ${stored.id} of ${stored.keys}`);
+        throw sharedError('overtaken', `Another process goes on with the move ${stored.id} of ${stored.keys}`, {
+          retryable: false,
+        });
       return { ...stored, ...change, containers: { ...stored.containers, ...unsaved, ...containers } };
     });
     this.#savedAt = at;
@@ -201,7 +204,7 @@ export class MoveRecord {
   async #rewrite(change: (stored: MoveDocument) => MoveDocument): Promise<MoveDocument> {
     const { id, pk } = this.now;
     const { after } = await rewrite(this.#maps, { id, pk }, (stored?: MoveDocument): MoveDocument => {
-      if (!stored) throw shardVerbsError('move-unknown', `The record of the move ${id} was removed`);
+      if (!stored) throw sharedError('not-found', `The record of the move ${id} was removed`);
       return { ...change(stored), aliveAt: new Date(this.#clock.now()).toISOString() };
     });
     return after;
@@ -209,7 +212,7 @@ export class MoveRecord {
 }
 
 export const underWay = ({ id, keys, step }: MoveDocument): Error =>
-  shardVerbsError('move-under-way', `The move ${id} of ${keys} is under way: ${step}`);
+  sharedError('under-way', `The move ${id} of ${keys} is under way: ${step}`, { hint: WAIT_FOR_MOVE });
 
 export const ofKeys = (moves: readonly MoveDocument[], span: KeySpan): MoveDocument[] =>
   moves.filter((one) => spansOverlap(one, span));

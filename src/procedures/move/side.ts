@@ -1,4 +1,5 @@
 import type { Container, Database, PartitionKeyDefinition } from '@azure/cosmos';
+import { sharedError } from '../../base/shared-errors.ts';
 import { UsageError } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
 import { once } from '../../base/once.ts';
@@ -15,7 +16,6 @@ import { shownLocation } from '../../shards/map/documents.ts';
 import type { KeySpan } from '../../shards/keys/spans.ts';
 import type { Side } from '../migrate/copy.ts';
 import type { Part } from '../migrate/part.ts';
-import { shardVerbsError } from '../shards/errors.ts';
 import { keyedPart } from './keyed-part.ts';
 
 /** A shard, as a move works on it. */
@@ -41,7 +41,7 @@ export interface MovedContainer {
   readonly hashOf: (key: Key) => string;
 }
 
-/** @throws UsageError `container-missing`, `move-keys-differ` */
+/** @throws UsageError `container-missing`, `container-unfit` */
 export async function movedContainers(
   map: ShardMap,
   span: KeySpan,
@@ -51,13 +51,13 @@ export async function movedContainers(
     const [source, target] = [from.database.container(name), to.database.container(name)];
     const [left, right] = await Promise.all([definitionOf(source), definitionOf(target)]);
     if (canonical(left.side.keyPaths) !== canonical(right.side.keyPaths))
-      throw shardVerbsError(
-        'move-keys-differ',
+      throw sharedError(
+        'container-unfit',
         `The key of ${name} in ${shownLocation(to.shard.location)} is another one than in ${shownLocation(from.shard.location)}`,
       );
     const { kind, version } = keyHash(left.key);
     if (canonical(keyHash(right.key)) !== canonical({ kind, version }))
-      throw shardVerbsError('move-keys-differ', `${name} hashes its key in another way in each shard`);
+      throw sharedError('container-unfit', `${name} hashes its key in another way in each shard`);
     const hashOf = (key: Key): string => effectivePartitionKey(key, kind, version);
     const part = keyedPart(map, span, path, left.key);
     const feed = once(() => openChanges(source, part));

@@ -13,7 +13,9 @@ import {
 } from '../../pipeline/specs.ts';
 import { feedReaders } from '../../pipeline/pipeline.ts';
 import { suggestion } from '../../base/near.ts';
-import { OPERATIONS_ERRORS, operationsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+
+const LIST_PROJECTIONS = 'Run `millrace projections list` to see the names.';
 
 /** Kinds without versions side by side: they write in place, or outside the account. */
 type InPlace = Partial<Pick<Pipeline, 'embeds' | 'effects' | 'publishes' | 'ingests' | 'archives'>>;
@@ -33,20 +35,16 @@ const find = <S extends { readonly name: string; readonly version: number }>(
 /**
  * A projection that can be filled from history: a version with its own sink, an embed in place, a send into another
  * content of its sink, a custom projection after its reset.
- * @throws UsageError `sink-not-rebuildable`, `custom-not-resettable`, `projection-in-place`, `projection-unknown`
+ * @throws UsageError `unsupported`, `not-found`
  */
 export function chooseRebuilt(pipeline: Pipeline, given: string): RebuiltSpec {
   const effect = find(pipeline.effects, given);
   if (effect && isOutside(effect)) return withRebuild(effect);
   if (effect?.kind === 'custom') {
     if (isResettable(effect)) return effect;
-    throw operationsError(
-      'custom-not-resettable',
-      `${projectionId(effect)} declares no reset, so it can't be rebuilt`,
-      {
-        hint: `Declare what it forgets, reset: async ({ signal }) => …, and rebuild it again. Or apply its changes again without: \`millrace projections replay ${effect.name}\`.`,
-      },
-    );
+    throw sharedError('unsupported', `${projectionId(effect)} declares no reset, so it can't be rebuilt`, {
+      hint: `Declare what it forgets, reset: async ({ signal }) => …, and rebuild it again. Or apply its changes again without: \`millrace projections replay ${effect.name}\`.`,
+    });
   }
   return find(pipeline.embeds, given) ?? chooseProjection(pipeline, given);
 }
@@ -54,10 +52,10 @@ export function chooseRebuilt(pipeline: Pipeline, given: string): RebuiltSpec {
 const isRebuildable = (spec: OutsideSpec): spec is SinkSpec => spec.to.rebuild !== undefined;
 const isResettable = (spec: CustomSpec): spec is ResetSpec => spec.reset !== undefined;
 
-/** @throws UsageError `sink-not-rebuildable` */
+/** @throws UsageError `unsupported` */
 function withRebuild(spec: OutsideSpec): SinkSpec {
   if (isRebuildable(spec)) return spec;
-  throw operationsError('sink-not-rebuildable', `The sink of ${projectionId(spec)} declares no rebuild`, {
+  throw sharedError('unsupported', `The sink of ${projectionId(spec)} declares no rebuild`, {
     hint: `Add rebuild: { open, swap, drop } to the sink, for an index behind an alias (docs/projections.md#send). Or send its rows again: \`millrace projections replay ${spec.name}\`.`,
   });
 }
@@ -70,14 +68,14 @@ export function findSink({ effects }: Pipeline, given: string): SinkSpec | undef
 
 /**
  * A projection that can get changes again.
- * @throws UsageError `replay-lists-documents`, `projection-in-place`, `projection-unknown`
+ * @throws UsageError `unsupported`, `not-found`
  */
 export function chooseReplayed(pipeline: Pipeline, given: string): ReplayedSpec {
   const { embeds, effects, publishes } = pipeline;
   const found = find([...embeds, ...effects, ...publishes], given);
   if (found?.kind !== 'react') return found ?? chooseProjection(pipeline, given);
-  throw operationsError(
-    'replay-lists-documents',
+  throw sharedError(
+    'unsupported',
     `${projectionId(found)} is a reaction, so it runs again only for documents that you list`,
     {
       hint: `Run \`millrace projections rerun ${found.name} --key '["…"]' --ids a,b --dry-run\`.`,
@@ -92,12 +90,14 @@ export function chooseReaction(pipeline: Pipeline, given: string): ReactSpec {
   if (found) return found;
   const other = find([...feedReaders(pipeline), ...pipeline.ingests], given);
   if (other) {
-    throw operationsError('not-a-reaction', `${projectionId(other)} is ${an(other.kind)}, not a reaction`, {
+    throw sharedError('unsupported', `${projectionId(other)} is ${an(other.kind)}, not a reaction`, {
       hint: `Run \`millrace projections replay ${other.name} --dry-run\`.`,
     });
   }
   const known = reactions.map(({ name }) => name);
-  throw operationsError('projection-unknown', `There is no reaction ${given}${suggestion(given, known)}`);
+  throw sharedError('not-found', `There is no reaction ${given}${suggestion(given, known)}`, {
+    hint: LIST_PROJECTIONS,
+  });
 }
 
 /** Where a projection writes, for messages. */
@@ -133,8 +133,8 @@ export function chooseProjection(
   const beside = [...embeds, ...effects, ...publishes, ...ingests, ...archives];
   const other = beside.find((spec) => spec.name === given || projectionId(spec) === given);
   if (other) {
-    throw operationsError(
-      'projection-in-place',
+    throw sharedError(
+      'unsupported',
       `${projectionId(other)} is ${an(other.kind)}, which has no versions side by side`,
       {
         hint:
@@ -148,14 +148,14 @@ export function chooseProjection(
   }
   const versions = projections.filter((spec) => spec.name === name).map(projectionId);
   const known = [...new Set([...projections, ...beside, ...others].map((spec) => spec.name))];
-  throw operationsError(
-    'projection-unknown',
+  throw sharedError(
+    'not-found',
     `There is no projection ${given}${versions.length > 0 ? '' : suggestion(name, known)}`,
     {
       hint:
         versions.length > 0
           ? `Name ${versions.join(' or ')}, or declare another version with its own container.`
-          : OPERATIONS_ERRORS['projection-unknown'].hint,
+          : LIST_PROJECTIONS,
     },
   );
 }

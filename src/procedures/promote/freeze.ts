@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
 import { systemClock } from '../../base/clock.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import type { MillraceError } from '../../base/errors.ts';
 import type { View, Views } from '../../engine/views/views.ts';
 import { operationsError } from '../errors.ts';
@@ -35,7 +36,7 @@ export interface Frozen {
   readonly until: string;
   /** Ends with the time to decide. */
   readonly signal: AbortSignal;
-  /** Call it in the write that switches. @throws MillraceError `promote-too-slow`, `promotes-already` */
+  /** Call it in the write that switches. @throws MillraceError `too-slow`, `under-way` */
   assertOwn(part: Freezable): void;
   /** The time since the freeze, milliseconds. */
   heldMs(): number;
@@ -45,7 +46,7 @@ export interface Frozen {
  * Stops hosts from applying changes, and calls `work` once all of them have seen it: no host then starts to apply a change,
  * and those that a host had started with are in the feed. `work` reads to the end and switches. If it fails, hosts continue
  * as before. Only the run that wrote a freeze may end it or switch by it (REB-V28).
- * @throws MillraceError `promote-too-slow`, `promotes-already`
+ * @throws MillraceError `too-slow`, `under-way`
  */
 export async function whileFrozen<P extends Freezable, T>(
   views: Views,
@@ -87,11 +88,14 @@ function endOf({ frozenUntil }: Freezable): string {
 }
 
 const otherPromotes = (name: string): MillraceError =>
-  operationsError('promotes-already', `Another process promotes a version of ${name}`);
+  sharedError('under-way', `Another process promotes a version of ${name}`, {
+    hint: 'Wait for that process, or stop it. Then look at `millrace projections show NAME`, and run the command again.',
+    retryable: false,
+  });
 
 const tooSlow = (name: string, cause?: unknown): MillraceError =>
   operationsError(
-    'promote-too-slow',
+    'too-slow',
     `The new version of ${name} did not reach the end of its feeds within ${DECIDE_MS / 1_000} s; the previous version is still current`,
     { cause },
   );

@@ -17,7 +17,7 @@ import { type PromoteOptions, type Promoted, assertNothingNewParked, flip, promo
  * Makes the kept version current again (REB-V25): freeze; when all hosts have seen that, let the kept version alone read
  * what a host that died may have applied to the other one only, and what hosts have set aside; switch with one conditional write. The version that was
  * current is kept from then on. May be stopped at any point and run again: a version that is current stays so.
- * @throws UsageError `no-way-back`, `parked-in-new`; `promotes-already`, `promote-too-slow`
+ * @throws UsageError `no-way-back`, `parked-in-new`; `under-way`, `too-slow`
  */
 export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
   const { services, loaded, spec, signal, readLagMs = 5_000, viewsRefreshMs = VIEWS_REFRESH_MS } = options;

@@ -1,4 +1,5 @@
 import { withRetry } from '../../cosmos/retry.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { type EmbedSpec, type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
 import { type Staged as StagedView, type View, Views, versionOf } from '../../engine/views/views.ts';
@@ -43,7 +44,7 @@ export const rebuildPurpose = (spec: ProjectionSpec): string => projectionId(spe
 /**
  * Fills a version that isn't current from history, archived documents included, into its own sink, beside the live hosts
  * and without side effects. May be stopped at any point and run again. It does not promote the version.
- * @throws UsageError `version-current`, `rebuild-under-way`, `sink-shared`, `version-exists`,
+ * @throws UsageError `version-current`, `rebuild-under-way`, `sink-shared`, `exists`,
  * `container-missing`
  */
 export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
@@ -139,7 +140,7 @@ async function assertEmptySink(spec: ProjectionSpec, { place: { database } }: Se
     throwMissing(container),
   );
   if (resources.length === 0) return;
-  throw operationsError('version-exists', `${spec.into.container} already has documents of ${id}`, {
+  throw sharedError('exists', `${spec.into.container} already has documents of ${id}`, {
     hint: `Remove them with \`millrace projections drop ${id}\`, or raise the version.`,
   });
 }

@@ -6,10 +6,10 @@ import { Views } from '../../engine/views/views.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { mappedLevel, openShardMap } from '../../runtime/shard-map.ts';
 import { keysNotHere, mapHere, shardHere } from '../archive/foreign-keys.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { operationsError } from '../errors.ts';
 import type { Context } from '../context.ts';
 import { refusedOverShards } from '../refused-over-shards.ts';
-import { shardVerbsError } from '../shards/errors.ts';
 import { isUnfinished } from '../move/record.ts';
 import { plural } from '../table.ts';
 import { movesOfTenant } from '../tenants/tenant-moves.ts';
@@ -36,7 +36,7 @@ export async function assertNoMoves(parts: Parts, signal: AbortSignal): Promise<
 
 /**
  * Whether the place is a shard that can be recovered alone. A pipeline without shards always can.
- * @throws UsageError `shards-unsupported`, `recover-undecided`
+ * @throws UsageError `unsupported`, `recover-undecided`
  */
 export async function assertOneShard(
   { entries }: { readonly entries?: string | undefined },
@@ -48,7 +48,7 @@ export async function assertOneShard(
   if (!pipeline.part) return;
   const { why, instead } = refusedOverShards('recover');
   if (pipeline.part.place === 'global')
-    throw shardVerbsError('shards-unsupported', `\`millrace recover\` can’t work on the global place: ${why}`, {
+    throw sharedError('unsupported', `\`millrace recover\` can’t work on the global place: ${why}`, {
       hint: instead,
     });
   if (entries !== undefined)

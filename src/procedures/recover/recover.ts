@@ -11,6 +11,7 @@ import { currentEpoch, renumber } from '../../feed/reading/epochs.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { processorName } from '../../runtime/hosts/processor-name.ts';
 import { audited } from '../audit/record.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { operationsError } from '../errors.ts';
 import type { LeaseInventory } from '../leases/groups.ts';
 import { type Move, moveLeases, movedRows, whileStopped } from '../rewind/rewind-leases.ts';
@@ -109,11 +110,12 @@ export async function recover(given: RecoverInput, context: Context): Promise<Re
 }
 
 const runsAlready = (held: LockDocument | undefined): Error =>
-  operationsError(
-    'recover-runs',
+  sharedError(
+    'under-way',
     held
       ? `A recovery of this pipeline runs: ${held.actor} renewed it at ${held.renewedAt}`
       : 'Another recovery of this pipeline ran meanwhile',
+    { hint: 'Wait until it has ended. If it died, run `millrace recover` again after four minutes.', retryable: false },
   );
 
 /** The part that only one recovery of the pipeline does at a time (REC-S2). `first`: what was created before. */
@@ -266,11 +268,11 @@ const hasEffects = ({ pipeline }: Pick<LoadedPipeline, 'pipeline'>): boolean =>
 
 const AGAIN = 'Say --since TIME with a time just before the disaster, or --since beginning.';
 
-/** @throws UsageError `since-needed`, `input-invalid` */
+/** @throws UsageError `input-invalid` */
 function assertDecided({ since, current }: RecoverInput, { pipeline }: LoadedPipeline): void {
   const outside = [...pipeline.publishes, ...pipeline.effects].map(projectionId);
   if (since === undefined && hasEffects({ pipeline }))
-    throw operationsError('since-needed', `${outside.join(', ')} run again for every change that is read again`, {
+    throw operationsError('input-invalid', `${outside.join(', ')} run again for every change that is read again`, {
       hint: AGAIN,
     });
   const known = new Set<string>(pipeline.projections.map(projectionId));

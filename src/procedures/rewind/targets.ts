@@ -1,3 +1,4 @@
+import { sharedError } from '../../base/shared-errors.ts';
 import type { UsageError } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { parseDate } from '../../pipeline/date.ts';
@@ -44,7 +45,7 @@ export function chooseLeases(
   const chosen = token === undefined ? all : all.filter(({ lease }) => lease.token === token);
   if (chosen.length > 0) return chosen;
   const known = all.map(({ lease }) => lease.token);
-  throw operationsError('lease-unknown', `There is no lease ${token ?? ''}`, {
+  throw sharedError('not-found', `There is no lease ${token ?? ''}`, {
     hint: `Name one of: ${known.join(', ')}.`,
   });
 }
@@ -100,15 +101,12 @@ export function savedFor(
   // Of a pipeline over shards, other places have containers of the same name.
   const set = sets.find((of) => of.prefix === prefix) ?? sets.find((of) => of.rid === rid) ?? sets[0];
   if (!set) {
-    throw operationsError(
-      'checkpoint-other-container',
-      `Checkpoint ${name} has no positions of container ${container.id}`,
-    );
+    throw operationsError('position-unusable', `Checkpoint ${name} has no positions of container ${container.id}`);
   }
   if (set.renumbered) throw renumbered(name, container.id);
   if (set.rid === rid) return set.positions;
   throw operationsError(
-    'checkpoint-other-container',
+    'position-unusable',
     `Checkpoint ${name} is from an earlier container ${container.id}, which was deleted: its positions have no meaning in this one`,
     { hint: 'Rewind to a time or to the beginning.' },
   );
@@ -119,14 +117,14 @@ export function savedFor(
  * latest-version feed, which does not show deletions.
  */
 const noBeginning = ({ id }: StoredLease): UsageError =>
-  operationsError(
-    'lease-all-versions',
+  sharedError(
+    'all-versions-feed',
     `Lease ${id} belongs to the all-versions feed, which can't be read from the beginning or from a time`,
     { hint: 'Give checkpoint:NAME or a position. They are valid for as long as the feed’s retention.' },
   );
 
 export const notCovered = (name: string, { token }: StoredLease): UsageError =>
-  operationsError('checkpoint-incomplete', `Checkpoint ${name} has no position for the whole range of lease ${token}`);
+  operationsError('position-unusable', `Checkpoint ${name} has no position for the whole range of lease ${token}`);
 
 /** @throws UsageError `lease-unresolved` */
 export function rangeOf(lease: StoredLease): FeedRange {

@@ -2,7 +2,7 @@ import type { Database } from '@azure/cosmos';
 import { systemClock } from '../../base/clock.ts';
 import { suggestion } from '../../base/near.ts';
 import { requireShardMaps } from '../../base/settings.ts';
-import { shardsError } from '../../shards/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { type Inspection, type ShardLocation, ShardMapManager, type ShardMap } from '../../shards/index.ts';
 import { MAP_CONTAINER } from '../../shards/map/documents.ts';
 import type { Context } from '../context.ts';
@@ -46,22 +46,22 @@ export async function healMap(context: Context, map: ShardMap): Promise<readonly
   return healed.map(({ keys }) => keys);
 }
 
-/** @throws UsageError `setting-missing`; MillraceError `shard-map-store-missing` */
+/** @throws UsageError `setting-missing`; MillraceError `not-found` */
 export async function openManager(context: Opening): Promise<ShardMapManager> {
   const places = await openPlaces(context);
   const manager = await ShardMapManager.tryGet({ ...places, brief: true });
   if (manager) return manager;
-  throw shardsError('shard-map-store-missing', `Database ${places.database.id} has no store of shard maps`, {
+  throw sharedError('not-found', `Database ${places.database.id} has no store of shard maps`, {
     hint: 'Check `SHARD_MAPS_DATABASE`, or create the store with `millrace shards init`.',
   });
 }
 
-/** @throws MillraceError `shard-map-missing` */
+/** @throws MillraceError `not-found` */
 export async function mapNamed(manager: ShardMapManager, name: string): Promise<ShardMap> {
   const map = await manager.tryGetMap(name);
   if (map) return map;
   const known = (await manager.maps()).map((one) => one.name);
-  throw shardsError('shard-map-missing', `There is no shard map ${name}${suggestion(name, known)}`, {
+  throw sharedError('not-found', `There is no shard map ${name}${suggestion(name, known)}`, {
     hint:
       known.length === 0
         ? 'There is none yet: create it with `millrace shards map create`.'

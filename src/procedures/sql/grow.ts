@@ -1,7 +1,7 @@
 // Measures a cluster, and runs what its growth asks for. Each statement is a transaction, because a shard is copied in it.
 import type { Database, Session } from '../../postgres/database.ts';
 import { failure } from '../../postgres/failure.ts';
-import { sqlVerbsError } from './errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { type Growth, type SqlSizes, isAlone, measuringQueries } from './growth.ts';
 
 /** Copying a large tenant takes its time. */
@@ -14,15 +14,16 @@ export interface Cluster {
   readonly signal: AbortSignal;
 }
 
-/** @throws UsageError `sql-no-citus`; MillraceError `postgres-denied`, `postgres-unreachable` */
+/** @throws UsageError `unsupported`; MillraceError `denied`, `unavailable` */
 export function measuredGrowth(cluster: Cluster): Promise<SqlSizes> {
   const { table, tenant } = cluster;
   return alone(cluster, async (session) => {
     const { rows } = await session.query(`SELECT to_regproc('citus_rebalance_start') IS NOT NULL AS citus`);
     if (rows[0]?.['citus'] !== true)
-      throw sqlVerbsError(
-        'sql-no-citus',
+      throw sharedError(
+        'unsupported',
         'The database of POSTGRES_URL has no extension Citus with `citus_rebalance_start`',
+        { hint: 'Let `POSTGRES_URL` name the coordinator of the cluster. A server alone has nothing to balance.' },
       );
     const [tenants, nodes] = measuringQueries(table, tenant);
     const { rows: sizes } = await session.query(tenants);

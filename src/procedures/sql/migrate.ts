@@ -5,7 +5,7 @@ import { sqlWhileLocked } from './while-locked.ts';
 
 /**
  * Creates the tables of a pipeline, or adds what is new, in one transaction. Two that run at once wait for each other.
- * @throws MillraceError `tables-differ`, `postgres-denied`, `postgres-unreachable`
+ * @throws MillraceError `tables-differ`, `denied`, `unavailable`
  */
 export async function migrateTables(
   layouts: readonly TableLayout[],

@@ -7,7 +7,6 @@ import { containerOf } from '../../model/model.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
-import { tenantsError } from './errors.ts';
 
 export const tenantInput = { tenant: z.string().optional().describe('only the documents of this tenant') };
 
@@ -28,7 +27,7 @@ export interface AskedTenant {
 export function declaredTenant({ pipeline, model }: Loaded, what = 'The pipeline'): TenantRule {
   const rule = tenantRule(pipeline, model);
   if (rule) return rule;
-  throw tenantsError('tenant-undeclared', `${what} ${pipeline.name} has no tenant`);
+  throw operationsError('tenant-undeclared', `${what} ${pipeline.name} has no tenant`);
 }
 
 /**
@@ -65,7 +64,8 @@ export async function assertNotErased(
   parts: Parameters<typeof watchErasures>[0],
 ): Promise<void> {
   const record = (await watchErasures(parts)?.current())?.(tenant);
-  if (record) throw tenantsError('tenant-erased', `The tenant with ${rule.field} ${tenant} is ${SAID[record.state]}`);
+  if (record)
+    throw operationsError('tenant-erased', `The tenant with ${rule.field} ${tenant} is ${SAID[record.state]}`);
 }
 
 const SAID = { stopping: 'being erased', removing: 'being erased', erased: 'erased' } as const;

@@ -7,7 +7,7 @@ import { MAP_CONTAINER } from '../../shards/map/documents.ts';
 import { codeOf } from '../move/keyed-part.ts';
 import { type MoveDocument, isUnfinished, movesOf, ofKeys } from '../move/record.ts';
 import type { AskedTenant } from './tenant-flag.ts';
-import { tenantsError } from './errors.ts';
+import { operationsError } from '../errors.ts';
 
 /**
  * Moves of the tenant's key. Where the map's keys are no tenants, any move may have documents of it. Without a tenant, all
@@ -37,7 +37,7 @@ export async function movesOfTenant(
 export async function assertStill(parts: Parts, asked: AskedTenant, signal: AbortSignal): Promise<() => Promise<void>> {
   const before = await movesOfTenant(parts, asked, signal);
   const refuse = ({ id, keys, step, map }: MoveDocument): never => {
-    throw tenantsError('tenant-moving', `The move ${id} of ${keys} of the shard map ${map} is under way: ${step}`);
+    throw operationsError('tenant-moving', `The move ${id} of ${keys} of the shard map ${map} is under way: ${step}`);
   };
   for (const move of before) if (isUnfinished(move)) refuse(move);
   const known = new Set(before.map(({ id }) => id));

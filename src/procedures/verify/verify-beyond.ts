@@ -1,8 +1,8 @@
+import { sharedError } from '../../base/shared-errors.ts';
 import type { UsageError } from '../../base/errors.ts';
 import { type OutsideSpec, type Pipeline, isOutside, projectionId } from '../../pipeline/specs.ts';
 import { tenantRuleOf } from '../../pipeline/tenant.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
-import { operationsError } from '../errors.ts';
 
 /** A declared projection that can't be verified, and why. */
 export interface Beyond {
@@ -32,7 +32,9 @@ export const beyondOf = ({ effects, publishes, ingests, archives }: Pipeline): B
 };
 
 export const notVerifiable = ({ name, version, why }: Beyond): UsageError =>
-  operationsError('not-verifiable', `${projectionId({ name, version })} can't be verified: ${why}`);
+  sharedError('unsupported', `${projectionId({ name, version })} can't be verified: ${why}`, {
+    hint: 'Verify copies, aggregates, references, embeds, or sinks that declare `rows`.',
+  });
 
 /** Why a sink outside the account is left out where not all documents are compared. Undefined: it isn't. */
 export function notInPart(

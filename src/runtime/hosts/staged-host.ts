@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../base/clock.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import type { MillraceError } from '../../base/errors.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
 import { withRetry } from '../../cosmos/retry.ts';
@@ -270,7 +271,7 @@ async function assertFollowed({ map, mode, leases }: Feed, purpose: string): Pro
   throw runtimeError('position-lost', `${purpose} has no position in the all-versions feed of ${map.name}`);
 }
 
-const overtaken = (purpose: string): MillraceError => runtimeError('overtaken', `Another process works on ${purpose}`);
+const overtaken = (purpose: string): MillraceError => sharedError('overtaken', `Another process works on ${purpose}`);
 
 /** Resolves once no deferred work (fan-out) is left. */
 export async function untilResumed(

@@ -63,7 +63,7 @@ export function triggerConsumer(options: TriggerOptions): Consume {
   const consume: Consume = async ({ container, documents, again, signal }) => {
     const source = sources.get(container);
     if (!source)
-      throw sharedError('source-unknown', `No projection reads ${container}`, {
+      throw sharedError('not-found', `No projection reads ${container}`, {
         hint: 'Deploy the pipeline that this function app was indexed with.',
       });
     refuseWhereAllHeld(container, loaded.pipeline, held);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { type ErrorDetail, UsageError, messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
 import { modelPath } from '../../pipeline/model-ref.ts';
@@ -10,7 +10,8 @@ import type { Model } from '../../model/model.ts';
 import type { DeclaredPipeline, LoadedPipeline } from '../workspace.ts';
 import { readBuilt } from './built-model.ts';
 import { type Importer, importOnce } from './fresh-import.ts';
-import { type RuntimeErrorCode, runtimeError } from '../errors.ts';
+import { runtimeError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 /**
  * Loads the `pipeline.ts` (or `.js`) of a folder and its data-model document, and checks one with the other.
@@ -27,7 +28,7 @@ export async function loadPipeline(folder: string, importer: Importer = importOn
   const model = usable(design.model);
   const { checkPipeline } = await import('../../pipeline/check/check-pipeline.ts');
   const errors = checkPipeline(pipeline, model).filter(({ severity }) => severity === 'error');
-  refuse('pipeline-wrong', `The pipeline in ${folder} does not match its data model`, errors);
+  refuse(pipelineWrong, `The pipeline in ${folder} does not match its data model`, errors);
   await checkContract(folder, design, importer);
   return { folder, pipeline, modelFile, model };
 }
@@ -48,7 +49,7 @@ async function checkContract(folder: string, design: Design, importer: Importer)
       message: `${rule}, ${relative(folder, at.file)}:${at.line}: ${message}`,
       ...(hint !== undefined && { hint }),
     }));
-  refuse('pipeline-wrong', `The pipeline in ${folder} does not match the projections of its data model`, errors);
+  refuse(pipelineWrong, `The pipeline in ${folder} does not match the projections of its data model`, errors);
 }
 
 /** @throws UsageError if there is no such document, or if it has errors */
@@ -61,7 +62,7 @@ export async function loadModel(file: string): Promise<Model> {
 function usable(model: Model): Model {
   const errors = model.findings.filter(({ severity }) => severity === 'error');
   refuse(
-    'model-wrong',
+    (message, detail) => sharedError('model-wrong', message, detail),
     `The data-model document ${model.file} can't be used`,
     errors.map(({ message, at, ...finding }) => ({ ...finding, message: `line ${at.line}: ${message}` })),
   );
@@ -98,13 +99,13 @@ async function importPipeline(folder: string, importer: Importer): Promise<Pipel
     const isMissing = messageOf(error).startsWith('Cannot find package ');
     const place = placeIn(folder, error);
     const where = place ? ` (${relative(folder, place.file)}:${place.line})` : '';
-    throw runtimeError('pipeline-unloadable', `${file} can't be loaded: ${messageOf(error)}${where}`, {
+    throw runtimeError('unloadable', `${file} can't be loaded: ${messageOf(error)}${where}`, {
       cause: error,
       ...(isMissing && { hint: 'Run `npm install` in the project, and add the package if package.json lacks it.' }),
     });
   }
   if (isPipeline(module.default)) return module.default;
-  throw runtimeError('pipeline-unloadable', `${file} has no pipeline as its default export`, {
+  throw runtimeError('unloadable', `${file} has no pipeline as its default export`, {
     hint: 'Write `export default definePipeline({ … })`.',
   });
 }
@@ -120,12 +121,19 @@ export function placeIn(folder: string, error: unknown): { readonly file: string
 const isPipeline = (value: unknown): value is Pipeline =>
   isObject(value) && Array.isArray(value['projections']) && Array.isArray(value['findings']) && 'modelFile' in value;
 
+const pipelineWrong = (message: string, detail?: ErrorDetail): UsageError =>
+  runtimeError('pipeline-wrong', message, detail);
+
 /** Throws one error with all messages, so that the reader can correct everything in one step. */
-function refuse(code: RuntimeErrorCode, title: string, errors: readonly { message: string; hint?: string }[]): void {
+function refuse(
+  fault: (message: string, detail?: ErrorDetail) => UsageError,
+  title: string,
+  errors: readonly { message: string; hint?: string }[],
+): void {
   const [first] = errors;
   if (!first) return;
   if (errors.length === 1)
-    throw runtimeError(code, `${title}: ${first.message}`, first.hint === undefined ? {} : { hint: first.hint });
+    throw fault(`${title}: ${first.message}`, first.hint === undefined ? {} : { hint: first.hint });
   const list = errors.map(({ message, hint }) => `  - ${message}${hint === undefined ? '' : `. ${hint}`}`);
-  throw runtimeError(code, `${title}:\n${list.join('\n')}`);
+  throw fault(`${title}:\n${list.join('\n')}`);
 }

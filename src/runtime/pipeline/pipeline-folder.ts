@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { runtimeError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 const packageJson = z.object({ millrace: z.object({ pipeline: z.string() }).partial().optional() });
 
@@ -25,11 +25,14 @@ function configuredIn(file: string): string | undefined {
   try {
     content = JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    throw runtimeError('package-unreadable', `${file} is not valid JSON`, { cause: error });
+    throw sharedError('unreadable', `${file} is not valid JSON`, {
+      hint: 'Correct the file, or name the folder with `--pipeline`.',
+      cause: error,
+    });
   }
   const parsed = packageJson.safeParse(content);
   if (parsed.success) return parsed.data.millrace?.pipeline;
-  throw runtimeError('package-unreadable', `"millrace".pipeline in ${file} is not a string`, {
+  throw sharedError('unreadable', `"millrace".pipeline in ${file} is not a string`, {
     hint: 'Write "millrace": { "pipeline": "pipeline" }.',
   });
 }

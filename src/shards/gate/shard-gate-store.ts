@@ -52,7 +52,9 @@ function assertForm({ pk, generation, needs, closing }: ShardGateDocument): void
   const isClosing = ({ id, low, high = '' }: Closing): boolean =>
     [id, low, high].every((one) => typeof one === 'string');
   if ([generation, needs].every(Number.isSafeInteger) && Array.isArray(closing) && closing.every(isClosing)) return;
-  throw shardsError('gate-damaged', `The document gate of ${pk} in ${ROUTERS_CONTAINER} is not a gate`);
+  throw shardsError('shard-map-damaged', `The document gate of ${pk} in ${ROUTERS_CONTAINER} is not a gate`, {
+    hint: 'Delete the document that the message names: the next process creates it again. Check which identities may write to the container `routers`.',
+  });
 }
 
 export const shardGateStore = (routers: Container, of: GateOf, clock: Clock): ShardGateStore =>

@@ -8,6 +8,7 @@ import { readItem } from '../../cosmos/read-item.ts';
 import { AmbiguousOutcome } from '../../cosmos/retry.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { Refused, transact } from '../../cosmos/transact.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { shardsError } from '../errors.ts';
 import { type SheetDocument, HEADER_ID, type Header, type OperationDocument } from './documents.ts';
 import type { Commit, SheetStore } from './header-guarded-partition.ts';
@@ -104,7 +105,7 @@ function operationsOf({ header, ifMatch, put, drop }: Commit): OperationInput[] 
 /** Undefined if the header is another one; throws for every other refusal. */
 function refusal(error: unknown, container: Container, { header, ifMatch }: Commit): undefined {
   const { kind, message } = failureOf(error);
-  if (kind === 'denied') throw shardsError('shard-map-denied', `A commit to ${header.pk} was refused: ${message}`);
+  if (kind === 'denied') throw sharedError('denied', `A commit to ${header.pk} was refused: ${message}`);
   if (!(error instanceof Refused)) throw error;
   if (error.at > 0 && kind === 'not-found')
     throw shardsError('shard-map-damaged', `A document of ${header.pk} was deleted without a commit`, { cause: error });

@@ -1,3 +1,4 @@
+import { sharedError } from '../../base/shared-errors.ts';
 import { shardsError } from '../errors.ts';
 import { type LocalHeader, type MapHeader, type MappingDocument, type ShardDocument, isMapping } from './documents.ts';
 import { assertDrained } from './draining.ts';
@@ -56,12 +57,15 @@ const isSame = (one: MappingDocument, other: MappingDocument): boolean =>
 export function repairPlan(map: Whole<MapHeader>, differences: readonly MapDifference[], side: RepairSide): MapPlan {
   const [first] = differences;
   if (!first || differences.length > MOST_AT_ONCE || differences.some(({ shard }) => shard !== first.shard))
-    throw shardsError(
-      'differences-invalid',
+    throw sharedError(
+      'option-invalid',
       `Give 1 to ${MOST_AT_ONCE} differences of one shard, not ${differences.length}`,
+      { hint: 'Repair one shard at a time, and at most 40 differences in one call.' },
     );
   if (differences.some(({ stored }) => stored.generation !== map.header.generation))
-    throw shardsError('differences-void', `The map ${map.header.name} was changed since it was compared`);
+    throw shardsError('stale', `The map ${map.header.name} was changed since it was compared`, {
+      hint: 'Call `check` again, and decide again.',
+    });
   const ours = differences.flatMap(({ stored }) => stored.map ?? []);
   const theirs = differences.flatMap(({ stored }) => stored.local ?? []);
   const shards = [first.shard];

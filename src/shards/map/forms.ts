@@ -13,7 +13,7 @@ import {
 } from './documents.ts';
 import type { Whole } from './header-guarded-partition.ts';
 
-/** @throws MillraceError `local-map-unfit` unless this is the local map of a shard of this map, with whole mappings. */
+/** @throws MillraceError `shard-map-damaged` unless this is the local map of a shard of this map, with whole mappings. */
 export function assertLocalForm(
   map: MapHeader,
   { shard, location }: { readonly shard: string; readonly location: ShardLocation },
@@ -27,13 +27,15 @@ export function assertLocalForm(
       throw unfit(location, `has the document ${entry.id}, which is no mapping of ${map.name} and this shard`);
 }
 
-/** @throws MillraceError `local-map-unfit` unless the local map has the kind, key type and schema of the map. */
+/** @throws MillraceError `shard-map-damaged` unless the local map has the kind, key type and schema of the map. */
 export function assertFacts(map: MapHeader, location: ShardLocation, { facts }: LocalHeader): void {
   if (facts && !isSameFacts(facts, map)) throw unfit(location, `has another kind, key type or schema than ${map.name}`);
 }
 
 const unfit = (location: ShardLocation, what: string): Error =>
-  shardsError('local-map-unfit', `The local map in ${shownLocation(location)} ${what}`);
+  shardsError('shard-map-damaged', `The local map in ${shownLocation(location)} ${what}`, {
+    hint: 'Check the location, and which identities may write to the container `shardmap`. Restore the database of the shard if its documents were changed.',
+  });
 
 export const isSameFacts = (one: MapFacts, other: MapFacts): boolean => textOf(one) === textOf(other);
 

@@ -1,4 +1,5 @@
 import { formatOf } from '../../base/format.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { shardsError } from '../errors.ts';
 import {
   HEADER_ID,
@@ -165,7 +166,7 @@ export class LocalMaps {
       };
       if (await sheet.commit(stored, next, { before, after })) return true;
     }
-    throw shardsError('shard-map-contended', `The local map of ${shownLocation(location)} changed in every round`);
+    throw sharedError('contended', `The local map of ${shownLocation(location)} changed in every round`);
   }
 }
 

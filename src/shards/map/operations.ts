@@ -1,3 +1,4 @@
+import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { digest } from '../../base/json.ts';
@@ -70,7 +71,7 @@ export class Operations {
         if (decided) await this.#begin(whole, asked, request, decided);
       }
     }
-    throw shardsError('shard-map-contended', `The operation ${asked.id} met other changes of its map in every round`);
+    throw sharedError('contended', `The operation ${asked.id} met other changes of its map in every round`);
   }
 
   /** The map with no operation pending, except those that wait for a shard to be undone. */
@@ -79,7 +80,7 @@ export class Operations {
       const whole = await this.#whole();
       if (!(await this.#settleOne(whole))) return whole;
     }
-    throw shardsError('shard-map-contended', 'Other processes began operations on the map in every round');
+    throw sharedError('contended', 'Other processes began operations on the map in every round');
   }
 
   /** Tries again to undo what waits for a shard. Returns the map as it is then. */
@@ -100,7 +101,7 @@ export class Operations {
   async #whole(): Promise<Whole<MapHeader>> {
     const whole = await this.#sheet.whole();
     if (whole) return whole;
-    throw shardsError('shard-map-missing', 'The shard map does not exist any more');
+    throw sharedError('not-found', 'The shard map does not exist any more');
   }
 
   /**
@@ -124,7 +125,9 @@ export class Operations {
   /** The operation, if it is done. */
   async #resume(known: OperationDocument, asked: MapRequest, request: string): Promise<OperationDocument | undefined> {
     if (known.verb !== asked.verb || known.request !== request)
-      throw shardsError('operation-id-used', `The operation ${asked.id} is another one: ${known.verb}`);
+      throw sharedError('option-invalid', `The operation ${asked.id} is another one: ${known.verb}`, {
+        hint: 'Use an operation id for one call and its repetitions only.',
+      });
     if (known.state === 'done') return known;
     if (known.state === 'pending') {
       await this.#settle(known);
@@ -148,9 +151,10 @@ export class Operations {
       const now = operationOf(await this.#whole(), waiting.id.slice(operationId('').length));
       const left = now?.left?.find((shard) => plan.shards.includes(shard));
       if (left !== undefined)
-        throw shardsError(
-          'shard-unreachable',
+        throw sharedError(
+          'unavailable',
           `The shard ${shardName(whole, left)} can't be reached to undo a ${waiting.verb} in it: ${waiting.reason}`,
+          { hint: 'Try again when the shard answers. If its database is lost, detach the shard.' },
         );
       return;
     }
@@ -270,7 +274,7 @@ export class Operations {
         return now as OperationDocument | undefined;
       }
     }
-    throw shardsError('shard-map-contended', `The operation ${id} met other changes of its map in every round`);
+    throw sharedError('contended', `The operation ${id} met other changes of its map in every round`);
   }
 
   /**

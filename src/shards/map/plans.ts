@@ -1,6 +1,7 @@
 // What each operation changes, decided from the whole map. Pure: operations.ts runs it.
 import { randomUUID } from 'node:crypto';
 import { formatOf } from '../../base/format.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { shardsError } from '../errors.ts';
 import {
   type Draining,
@@ -42,7 +43,7 @@ export const mappingsOf = ({ entries }: Map): MappingDocument[] =>
 
 export function createShard(map: Map, shard: string, location: ShardLocation): MapPlan {
   const there = shardsOf(map).find((entry) => isSameLocation(entry.location, location));
-  if (there) throw shardsError('shard-exists', `The map ${map.header.name} has a shard at ${shownLocation(location)}`);
+  if (there) throw sharedError('exists', `The map ${map.header.name} has a shard at ${shownLocation(location)}`);
   return { removes: [], adds: [newShard(map, shard, location)], shards: [shard] };
 }
 
@@ -55,7 +56,9 @@ export function deleteShard(map: Map, shard: Shard): MapPlan {
     );
   const mapped = mappingsOf(map).filter((mapping) => mapping.shard === shard.id).length;
   if (mapped > 0)
-    throw shardsError('shard-mapped', `The shard ${shownLocation(shard.location)} has ${mapped} mappings`);
+    throw sharedError('wrong-state', `The shard ${shownLocation(shard.location)} has ${mapped} mappings`, {
+      hint: 'Delete its mappings, or move them to another shard.',
+    });
   return { removes: [entry], adds: [], shards: [shard.id] };
 }
 
@@ -68,9 +71,12 @@ export function detachShard(map: Map, shard: Shard): MapPlan {
 export function attachShard(map: Map, shard: Shard, location: ShardLocation): MapPlan {
   const document = shardDocumentOf(map, shard);
   const { detached, ...entry } = document;
-  if (!detached) throw shardsError('shard-not-detached', `The shard ${shownLocation(shard.location)} is not detached`);
+  if (!detached)
+    throw sharedError('wrong-state', `The shard ${shownLocation(shard.location)} is not detached`, {
+      hint: 'Detach the shard first.',
+    });
   const there = shardsOf(map).find((other) => other.shard !== shard.id && isSameLocation(other.location, location));
-  if (there) throw shardsError('shard-exists', `The map ${map.header.name} has a shard at ${shownLocation(location)}`);
+  if (there) throw sharedError('exists', `The map ${map.header.name} has a shard at ${shownLocation(location)}`);
   assertDrained(document);
   const added: ShardDocument = { ...entry, version: randomUUID(), location };
   return { removes: [document], adds: [added], shards: [shard.id] };
@@ -121,7 +127,9 @@ export function splitMapping(map: Map, mapping: Mapping, at: string, { owner }: 
   const entry = mappingDocumentOf(map, mapping, owner);
   assertDrained(entry);
   if (!covers(entry, at) || at === entry.low)
-    throw shardsError('split-outside', `The key to split at is not inside of ${span(map.header, entry)}`);
+    throw sharedError('option-invalid', `The key to split at is not inside of ${span(map.header, entry)}`, {
+      hint: 'Give a key above the low key and below the high key of the mapping.',
+    });
   const { high, ...rest } = entry;
   const halves = [
     newMapping(map, { ...rest, high: at }),
@@ -140,10 +148,9 @@ export function mergeMappings(
   assertDrained(lower);
   assertDrained(upper);
   if (lower.high !== upper.low || lower.shard !== upper.shard || lower.status !== upper.status)
-    throw shardsError(
-      'mappings-not-neighbours',
-      `${span(map.header, lower)} and ${span(map.header, upper)} can't be merged`,
-    );
+    throw sharedError('wrong-state', `${span(map.header, lower)} and ${span(map.header, upper)} can't be merged`, {
+      hint: 'Give two neighbours, the lower one first, on one shard and in one status.',
+    });
   const { high: _, ...rest } = lower;
   const merged = newMapping(map, { ...rest, ...(upper.high !== undefined && { high: upper.high }) });
   return { removes: [lower, upper], adds: [merged], shards: [lower.shard] };
@@ -231,7 +238,7 @@ function newMapping(
 function shardDocumentOf(map: Map, { id, version, location }: Shard): ShardDocument {
   const entry = map.entries.get(shardId(id));
   if (entry && isShard(entry) && entry.version === version) return entry;
-  throw shardsError('shard-void', `The shard ${shownLocation(location)} was changed or deleted since it was read`);
+  throw shardsError('stale', `The shard ${shownLocation(location)} was changed or deleted since it was read`);
 }
 
 function usableShard(map: Map, shard: Shard): ShardDocument {
@@ -243,7 +250,7 @@ function usableShard(map: Map, shard: Shard): ShardDocument {
 function storedMapping(map: Map, { id, text }: Mapping): MappingDocument {
   const entry = map.entries.get(id);
   if (entry && isMapping(entry)) return entry;
-  throw shardsError('mapping-void', `The mapping ${text} was changed or deleted since it was read`);
+  throw shardsError('stale', `The mapping ${text} was changed or deleted since it was read`);
 }
 
 /** The stored mapping, if the caller brings exactly the owner of its lock. */
@@ -258,4 +265,6 @@ function mappingDocumentOf(map: Map, mapping: Mapping, owner: string | undefined
 }
 
 const notOffline = (map: Map, entry: MappingDocument, verb: string): Error =>
-  shardsError('mapping-online', `The mapping ${span(map.header, entry)} is online, so it can't be ${verb}`);
+  sharedError('wrong-state', `The mapping ${span(map.header, entry)} is online, so it can't be ${verb}`, {
+    hint: 'Mark the mapping offline first.',
+  });

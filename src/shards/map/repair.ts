@@ -1,6 +1,6 @@
 // Repairs all differences of a shard or of a map, however many: in steps, and with a new check where another process came
 // between.
-import { shardsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { type MapDifference, MOST_AT_ONCE, type RepairSide } from './differences.ts';
 
 /** Which side is right, for all differences or for each; undefined: the difference stays. */
@@ -57,13 +57,10 @@ export async function repairAll(
           progress?.({ repaired, left });
         }
     } catch (error) {
-      if ((error as { code?: unknown }).code !== 'differences-void') throw error;
+      if ((error as { code?: unknown }).code !== 'stale') throw error;
     }
   }
-  throw shardsError(
-    'shard-map-contended',
-    'Other processes changed the map between the steps of a repair, in every round',
-  );
+  throw sharedError('contended', 'Other processes changed the map between the steps of a repair, in every round');
 }
 
 /** Repairs several shards one after the other. What is only taken away goes first in all of them: another one may have its keys. */

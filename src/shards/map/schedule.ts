@@ -1,4 +1,5 @@
 // Shards by time: a shard for each day, month or year, mapped before it begins. All times are UTC.
+import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import { shardsError } from '../errors.ts';
 import { type KeyValue, encodeKey } from '../keys/key-type.ts';
@@ -43,7 +44,7 @@ interface Gap {
 const ROUNDS = 100;
 
 /** What another process may have done between reading the map and changing it. */
-const OVERTAKEN: ReadonlySet<unknown> = new Set(['shard-exists', 'shard-void', 'keys-mapped']);
+const OVERTAKEN: ReadonlySet<unknown> = new Set(['exists', 'stale', 'keys-mapped']);
 
 /**
  * Maps the keys of the current period and of those ahead to the shards at the schedule's locations, and creates the shards
@@ -52,7 +53,7 @@ const OVERTAKEN: ReadonlySet<unknown> = new Set(['shard-exists', 'shard-void', '
  *
  * A period that can't be mapped, mostly because its database doesn't exist yet, is returned with its problem, and is a
  * warning of the process. Once the period has begun it is an error, after all others were mapped.
- * @throws UsageError `shard-schedule-invalid`; MillraceError `scheduled-shard-missing`
+ * @throws UsageError `option-invalid`; MillraceError `scheduled-shard-missing`
  */
 export async function ensureScheduled(map: ShardMap, schedule: ShardSchedule, now: Date): Promise<ScheduledPeriod[]> {
   assertSchedule(map, schedule, now);
@@ -104,7 +105,7 @@ async function ensured(map: ShardMap, period: Planned): Promise<'mapped' | 'crea
       if (!OVERTAKEN.has((error as { code?: unknown }).code)) throw error;
     }
   }
-  throw shardsError('shard-map-contended', `Other processes removed mappings of ${map.name} in every round`);
+  throw sharedError('contended', `Other processes removed mappings of ${map.name} in every round`);
 }
 
 /** The first keys of a period that no mapping has. */
@@ -139,9 +140,12 @@ const MOST_AHEAD = 60;
 /** Ends before the last periods that a key can have. */
 const LAST_YEAR = 9_900;
 
-/** @throws UsageError `shard-schedule-invalid` */
+/** @throws UsageError `option-invalid` */
 export function assertSchedule(map: ShardMap, { every, ahead, location }: ShardSchedule, now: Date): void {
-  const invalid = (message: string): Error => shardsError('shard-schedule-invalid', message);
+  const invalid = (message: string): Error =>
+    sharedError('option-invalid', message, {
+      hint: 'Correct the value that the message names. A schedule needs a range map of dateTime or dateTimeOffset.',
+    });
   if (map.kind !== 'range' || !['dateTime', 'dateTimeOffset'].includes(map.keyType))
     throw invalid(`${map.name} is a ${map.kind} map of ${map.keyType}, and a schedule needs a range map of times`);
   if (!Object.hasOwn(PLACES, every)) throw invalid(`${every as string} is not a period: day, month or year`);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Container, ContainerDefinition, Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { orContainerMissing } from '../../cosmos/container-missing.ts';
@@ -88,15 +89,14 @@ export class ShardMapManager {
     opened.set(store, before + 1);
   }
 
-  /** Creates the store of shard maps. @throws MillraceError `shard-map-store-exists`; UsageError `container-missing` */
+  /** Creates the store of shard maps. @throws MillraceError `exists`; UsageError `container-missing` */
   static async create(options: ShardMapManagerOptions): Promise<ShardMapManager> {
     const container = options.database.container(MAP_CONTAINER);
     const definition = await definitionOf(container, (error) => orContainerMissing(error, container), options);
     if (firstPath(definition) !== '/pk' || definition.defaultTtl === undefined)
-      throw shardsError(
-        'shard-map-container',
-        `The container ${MAP_CONTAINER} of ${options.database.id} can't have maps`,
-      );
+      throw sharedError('container-unfit', `The container ${MAP_CONTAINER} of ${options.database.id} can't have maps`, {
+        hint: 'Create the container with the partition key `/pk` and a default time to live of -1.',
+      });
     const store: StoreDocument = {
       id: 'store',
       pk: 'store',
@@ -106,16 +106,20 @@ export class ShardMapManager {
     };
     await rewrite(container, store, (stored?: StoreDocument) => {
       if (!stored || stored.created === store.created) return stored ?? store;
-      throw shardsError('shard-map-store-exists', `Database ${options.database.id} has a store of shard maps already`);
+      throw sharedError('exists', `Database ${options.database.id} has a store of shard maps already`, {
+        hint: 'Use `ShardMapManager.get`.',
+      });
     });
     return new ShardMapManager(options, store.created);
   }
 
-  /** @throws MillraceError `shard-map-store-missing`; FormatUnreadable */
+  /** @throws MillraceError `not-found`; FormatUnreadable */
   static async get(options: ShardMapManagerOptions): Promise<ShardMapManager> {
     const manager = await ShardMapManager.tryGet(options);
     if (manager) return manager;
-    throw shardsError('shard-map-store-missing', `Database ${options.database.id} has no store of shard maps`);
+    throw sharedError('not-found', `Database ${options.database.id} has no store of shard maps`, {
+      hint: 'Check the name of the database, or use `ShardMapManager.create`.',
+    });
   }
 
   /** Undefined: the database has no store of shard maps. @throws FormatUnreadable */
@@ -124,21 +128,21 @@ export class ShardMapManager {
     return stored && new ShardMapManager(options, stored.created);
   }
 
-  /** @throws MillraceError `shard-map-exists`; UsageError `shard-map-invalid` */
+  /** @throws MillraceError `exists`; UsageError `option-invalid` */
   createListMap(name: string, map: NewShardMap): Promise<ShardMap> {
     return this.#create(name, 'list', map);
   }
 
-  /** @throws MillraceError `shard-map-exists`; UsageError `shard-map-invalid` */
+  /** @throws MillraceError `exists`; UsageError `option-invalid` */
   createRangeMap(name: string, map: NewShardMap): Promise<ShardMap> {
     return this.#create(name, 'range', map);
   }
 
-  /** @throws MillraceError `shard-map-missing` */
+  /** @throws MillraceError `not-found` */
   async getMap(name: string): Promise<ShardMap> {
     const map = await this.tryGetMap(name);
     if (map) return map;
-    throw shardsError('shard-map-missing', `There is no shard map ${name}`);
+    throw sharedError('not-found', `There is no shard map ${name}`);
   }
 
   /** Undefined: there is no map of this name; names that differ in case only are one name. */
@@ -148,7 +152,7 @@ export class ShardMapManager {
     return stored && this.#open(stored.header, sheet);
   }
 
-  /** Deletes a map without shards. A map that doesn't exist is no error. @throws MillraceError `shard-map-used` */
+  /** Deletes a map without shards. A map that doesn't exist is no error. @throws MillraceError `wrong-state` */
   async deleteMap(name: string): Promise<void> {
     const sheet = this.#sheet(name);
     for (;;) {
@@ -157,7 +161,10 @@ export class ShardMapManager {
       await map.settle();
       const whole = await sheet.whole();
       if (!whole || operationsOf(whole).some(({ state }) => state === 'pending')) continue;
-      if (shardsOf(whole).length > 0) throw shardsError('shard-map-used', `The shard map ${name} has shards`);
+      if (shardsOf(whole).length > 0)
+        throw sharedError('wrong-state', `The shard map ${name} has shards`, {
+          hint: 'Delete its mappings and shards first.',
+        });
       await sheet.drop(whole);
     }
   }
@@ -165,7 +172,7 @@ export class ShardMapManager {
   /**
    * Creates a map again that was lost, from the local maps of its shards: with the ids that its shards and mappings had,
    * without locks. A map that is there keeps what it has, so that a call which failed can be made again.
-   * @throws MillraceError `local-map-missing`, `shard-map-facts`; `keys-mapped`: two shards have a key
+   * @throws MillraceError `local-map-missing`, `shard-map-damaged`; `keys-mapped`: two shards have a key
    */
   async rebuildMap(name: string, locations: readonly ShardLocation[]): Promise<ShardMap> {
     const map = (await this.tryGetMap(name)) ?? (await this.#createFromLocal(name, locations));
@@ -184,7 +191,13 @@ export class ShardMapManager {
     const { facts } = headers.find((header) => header.facts) ?? {};
     const other = headers.find((header) => header.facts && facts && !isSameFacts(header.facts, facts));
     if (!facts || other)
-      throw shardsError('shard-map-facts', `The local maps of ${name} have ${facts ? 'different facts' : 'no facts'}`);
+      throw shardsError(
+        'shard-map-damaged',
+        `The local maps of ${name} have ${facts ? 'different facts' : 'no facts'}`,
+        {
+          hint: 'Give the locations of one map only. If an earlier version wrote them, create the map with the facts that it had, then call again.',
+        },
+      );
     return this.#create(first.map, facts.kind, facts);
   }
 
@@ -231,7 +244,7 @@ export class ShardMapManager {
     for (;;) {
       const stored = await sheet.header();
       if (stored?.header.created === header.created) return this.#open(stored.header, sheet);
-      if (stored) throw shardsError('shard-map-exists', `There is a shard map ${stored.header.name} already`);
+      if (stored) throw sharedError('exists', `There is a shard map ${stored.header.name} already`);
       await sheet.commit(undefined, header, { before: [], after: [] });
     }
   }
@@ -351,7 +364,7 @@ function assertMap(
   keyType: string,
   { sharded, reference = [], fenced = [] }: ShardSchema,
 ): void {
-  const invalid = (message: string): Error => shardsError('shard-map-invalid', message);
+  const invalid = (message: string): Error => sharedError('option-invalid', message);
   if (!/^[^/\\?#|]+$/.test(name) || name.length > MOST_NAME)
     throw invalid(`A name has 1 to ${MOST_NAME} characters without / \\ ? # |, not ${JSON.stringify(name)}`);
   if (!Object.hasOwn(KEY_TYPES, keyType)) throw invalid(`${keyType} is not a key type`);

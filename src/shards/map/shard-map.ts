@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { shardsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { keysInvalid, shardsError } from '../errors.ts';
 import type { Closed, HoldOptions } from '../gate/shard-gates.ts';
 import { type KeyTypeName, type KeyValue, encodeKey } from '../keys/key-type.ts';
 import { type MapDifference, type RepairSide, mapDifferencesOf, repairPlan } from './differences.ts';
@@ -64,21 +65,21 @@ export class ShardMap {
     return plans.shardsOf(await this.#whole()).map(shardOf);
   }
 
-  /** The shard at a location. @throws MillraceError `shard-missing` */
+  /** The shard at a location. @throws MillraceError `not-found` */
   async shard(location: ShardLocation): Promise<Shard> {
     const found = (await this.shards()).find((shard) => isSameLocation(shard.location, location));
     if (found) return found;
-    throw shardsError('shard-missing', `The map ${this.name} has no shard at ${shownLocation(location)}`);
+    throw sharedError('not-found', `The map ${this.name} has no shard at ${shownLocation(location)}`);
   }
 
-  /** The database and its containers must exist. @throws UsageError `shard-unfit`; MillraceError `shard-exists` */
+  /** The database and its containers must exist. @throws UsageError `shard-unfit`; MillraceError `exists` */
   async createShard(location: ShardLocation, options: OperationOptions = {}): Promise<Shard> {
     await this.#parts.assertFit(location, this.schema);
     const id = randomUUID();
     return this.#shard('createShard', { location }, options, (map) => plans.createShard(map, id, location));
   }
 
-  /** @throws MillraceError `shard-mapped`, `shard-void`, `shard-detached` */
+  /** @throws MillraceError `wrong-state`, `stale`, `shard-detached` */
   async deleteShard(shard: Shard, options: OperationOptions = {}): Promise<void> {
     await this.#run('deleteShard', { shard }, options, (map) => plans.deleteShard(map, shard));
   }
@@ -87,7 +88,7 @@ export class ShardMap {
    * For a shard whose database is lost, or is being restored elsewhere. Its mappings stay, and changes of other shards no
    * longer wait for it. Its old database is not written to: what reads its local map finds it as it was. Resolves when all
    * routers have stopped to write there.
-   * @throws MillraceError `shard-void`, `routers-not-stopped`: it is detached then, and attaching it waits again
+   * @throws MillraceError `stale`, `routers-not-stopped`: it is detached then, and attaching it waits again
    */
   async detachShard(shard: Shard, options: OperationOptions & StopOptions = {}): Promise<Shard> {
     const detached = await this.#shard('detachShard', { shard }, options, (map) => plans.detachShard(map, shard));
@@ -110,7 +111,7 @@ export class ShardMap {
   /**
    * Takes a shard into a map that was lost and created again under its name: with the id of the local map there, and
    * without mappings. `check` and `repair` bring them.
-   * @throws MillraceError `local-map-missing`, `local-map-unfit`, `shard-exists`
+   * @throws MillraceError `local-map-missing`, `shard-map-damaged`, `exists`
    */
   async adoptShard(location: ShardLocation, options: OperationOptions = {}): Promise<Shard> {
     await this.#parts.assertFit(location, this.schema);
@@ -147,7 +148,7 @@ export class ShardMap {
     return entry && mappingOf(whole.header, entry);
   }
 
-  /** @throws MillraceError `keys-mapped`, `shard-void`, `shard-detached`; UsageError `keys-invalid`, `shard-key-invalid` */
+  /** @throws MillraceError `keys-mapped`, `stale`, `shard-detached`; UsageError `option-invalid`, `shard-key-invalid` */
   async createMapping(mapping: NewMapping, options: OperationOptions = {}): Promise<Mapping> {
     const { shard, status = 'online' } = mapping;
     const keys = this.#keys(mapping);
@@ -237,12 +238,12 @@ export class ShardMap {
   /**
    * Holds writes of a mapping's keys for a moment, while the mapping stays online: routers wait, and don't fail. Resolves
    * when none is under way. Routers open again after two minutes.
-   * @throws MillraceError `routers-not-stopped`: nothing is held then; `mapping-void`
+   * @throws MillraceError `routers-not-stopped`: nothing is held then; `stale`
    */
   async hold(mapping: Mapping, options: HoldOptions = {}): Promise<Closed> {
     const entry = (this.#parts.sheet.recent ?? (await this.#whole())).entries.get(mapping.id);
     if (!entry || !isMapping(entry))
-      throw shardsError('mapping-void', `The mapping ${mapping.text} was changed or deleted since it was read`);
+      throw shardsError('stale', `The mapping ${mapping.text} was changed or deleted since it was read`);
     const { low, high } = entry;
     return this.#parts.hold(entry.shard, [{ low, ...(high !== undefined && { high }) }], options);
   }
@@ -304,11 +305,11 @@ export class ShardMap {
     }
   }
 
-  /** The token of the lock; undefined: the mapping is not locked. @throws MillraceError `mapping-void` */
+  /** The token of the lock; undefined: the mapping is not locked. @throws MillraceError `stale` */
   async lockOwner(mapping: Mapping): Promise<string | undefined> {
     const entry = (await this.#whole()).entries.get(mapping.id);
     if (entry && isMapping(entry)) return entry.owner;
-    throw shardsError('mapping-void', `The mapping ${mapping.text} was changed or deleted since it was read`);
+    throw shardsError('stale', `The mapping ${mapping.text} was changed or deleted since it was read`);
   }
 
   /** Finishes or undoes all operations that are pending. Returns those that wait for a shard to be undone. */
@@ -392,7 +393,7 @@ export class ShardMap {
   async #whole(): Promise<Whole<MapHeader>> {
     const whole = await this.#parts.sheet.whole();
     if (whole) return whole;
-    throw shardsError('shard-map-missing', `There is no shard map ${this.name}`);
+    throw sharedError('not-found', `There is no shard map ${this.name}`);
   }
 
   async #run(
@@ -427,7 +428,7 @@ export class ShardMap {
       const code = encodeKey(this.keyType, key);
       return { low: code, high: code };
     }
-    throw shardsError('keys-invalid', `A mapping of the ${this.kind} map ${this.name} can't have these keys`);
+    throw keysInvalid(`A mapping of the ${this.kind} map ${this.name} can't have these keys`);
   }
 
   #range(from?: KeyValue, to?: KeyValue): KeySpan {
@@ -436,13 +437,13 @@ export class ShardMap {
     if (to === undefined) return { low };
     const high = encodeKey(this.keyType, to);
     if (low < high) return { low, high };
-    throw shardsError('keys-invalid', `The low key ${String(from)} is not below the high key ${String(to)}`);
+    throw keysInvalid(`The low key ${String(from)} is not below the high key ${String(to)}`);
   }
 
-  /** `verb` is what can't be done to the mappings of a list map, such as `split`. @throws UsageError `keys-invalid` */
+  /** `verb` is what can't be done to the mappings of a list map, such as `split`. @throws UsageError `option-invalid` */
   assertRange(verb: string): void {
     const hint = 'Each of its mappings has one key: change, or move, the mapping of a key.';
-    if (this.kind !== 'range') throw shardsError('keys-invalid', `Mappings of a list map can't be ${verb}`, { hint });
+    if (this.kind !== 'range') throw keysInvalid(`Mappings of a list map can't be ${verb}`, hint);
   }
 }
 

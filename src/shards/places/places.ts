@@ -67,7 +67,7 @@ export class Places {
 
   /**
    * The same, after one request to the account the first time.
-   * @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes`
+   * @throws UsageError `unreachable`, `denied`, `multi-region-writes`
    */
   readonly open = async (location: ShardLocation, options: ConnectOptions = {}): Promise<Database> => {
     const client = this.#client(location, options);

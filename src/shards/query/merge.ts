@@ -1,6 +1,7 @@
 import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { compareValues } from '../../patterns/order.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { shardsError } from '../errors.ts';
 import { ORDER_FIELD, type QueryPlan } from './plan.ts';
 import type { ShardReading } from './shard-reading.ts';
@@ -68,7 +69,7 @@ export class Merge {
     this.#seen.add(text);
     const { mostDistinct } = this.#options;
     if (this.#seen.size > mostDistinct)
-      throw shardsError('shard-query-distinct', `The query has more than ${mostDistinct} different results`);
+      throw shardsError('shard-query-limit', `The query has more than ${mostDistinct} different results`);
     return true;
   }
 
@@ -142,7 +143,9 @@ function compareRows(one: unknown, other: unknown, order: readonly boolean[]): n
 
 function sortable(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  throw shardsError('shard-query-order', `The query sorts by ${Array.isArray(value) ? 'an array' : 'an object'}`);
+  throw sharedError('query-unsupported', `The query sorts by ${Array.isArray(value) ? 'an array' : 'an object'}`, {
+    hint: 'Sort by a path that has texts, numbers, booleans or null, or exclude the other documents in WHERE.',
+  });
 }
 
 function payloadOf(row: unknown, wrapped: boolean): unknown {

@@ -27,7 +27,7 @@ export class MultiShardQuery<T> implements AsyncIterable<T> {
   readonly #key: string;
   readonly #asked: string;
 
-  /** @throws UsageError `shard-query-unreadable`, `shard-query-aggregate`, `container-unsharded` */
+  /** @throws UsageError `query-unsupported`, `container-unsharded` */
   constructor(input: MultiShardQueryInput) {
     const { map, container, sql } = input;
     this.#input = input;
@@ -60,8 +60,7 @@ export class MultiShardQuery<T> implements AsyncIterable<T> {
   /**
    * Page by page, from the beginning or from the continuation of a page of the same query, in this or another process.
    * The last page may be empty.
-   * @throws MillraceError `shard-query-failed`, `shard-query-late`, `shard-query-moved`, `shard-query-distinct`,
-   * `shard-query-order`, `shard-map-changing`, `strays-unknown`; UsageError `continuation-invalid`
+   * @throws MillraceError `shard-query-failed`, `shard-query-limit`, `shard-query-moved`, `query-unsupported`, `shard-map-changing`, `strays-unknown`; UsageError `continuation-invalid`
    */
   async *pages(continuation?: string): AsyncGenerator<QueryShardPage<T>, void, undefined> {
     const from = continuation === undefined ? undefined : stateIn(continuation, this.#asked);
@@ -87,7 +86,7 @@ export class MultiShardQuery<T> implements AsyncIterable<T> {
   }
 }
 
-/** @throws UsageError `shard-query-unreadable`, `shard-query-aggregate`, `container-unsharded` */
+/** @throws UsageError `query-unsupported`, `container-unsharded` */
 export const multiShardQuery = <T>(input: MultiShardQueryInput): MultiShardQuery<T> => new MultiShardQuery<T>(input);
 
 /** One reading of a query. */
@@ -123,7 +122,7 @@ class Reading<T> {
       const found = await list();
       count = found.length;
       if (count > 0) return found;
-      throw shardsError('shard-missing', `The query of ${map.name} has no shards`);
+      throw sharedError('not-found', `The query of ${map.name} has no shards`);
     };
     const readings: ShardReading<unknown>[] = [];
     if (from) {
@@ -194,7 +193,10 @@ class Reading<T> {
   reasonOf(error: unknown): unknown {
     const { withinMs = 300_000, signal } = this.#input;
     if (!this.#late.aborted || signal?.aborted || error instanceof MillraceError) return error;
-    return shardsError('shard-query-late', `The query was not read to its end within ${withinMs} ms`, { cause: error });
+    return shardsError('shard-query-limit', `The query was not read to its end within ${withinMs} ms`, {
+      retryable: true,
+      cause: error,
+    });
   }
 
   close(): void {

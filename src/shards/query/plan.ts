@@ -3,7 +3,7 @@ import type { SqlParameter, SqlQuerySpec } from '@azure/cosmos';
 import { readQuery } from '../../client/query-text.ts';
 import type { Token } from '../../base/sql-tokens.ts';
 import type { Refuse } from '../../client/sql-tokens.ts';
-import { shardsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { calls, columnList, columnText } from './columns.ts';
 
 /** Rows of single documents. In a query with an order a shard's row has the values to sort by. */
@@ -28,11 +28,11 @@ export const ORDER_FIELD = 'millraceOrder';
 const OWN_PARAMETER = '@millrace';
 
 const refuse: Refuse = (query, why) =>
-  shardsError('shard-query-unreadable', `The query can't be merged over several shards, ${why}: ${query}`);
+  sharedError('query-unsupported', `The query can't be merged over several shards, ${why}: ${query}`);
 
 const AGGREGATES = ['COUNT', 'COUNTIF', 'SUM', 'AVG', 'MIN', 'MAX', 'MAKELIST', 'MAKESET'];
 
-/** @throws UsageError `shard-query-unreadable`, `shard-query-aggregate` */
+/** @throws UsageError `query-unsupported` */
 export function shardPlanOf(spec: SqlQuerySpec): QueryPlan {
   const { query, parameters = [] } = spec;
   const read = readQuery(query, refuse);
@@ -46,7 +46,9 @@ export function shardPlanOf(spec: SqlQuerySpec): QueryPlan {
     return all.length > 0 ? ` WHERE ${all.join(' AND ')}` : '';
   };
   if (clauses.GROUP || calls(select.list, AGGREGATES))
-    throw shardsError('shard-query-aggregate', `The query asks for an aggregate or groups of several shards: ${query}`);
+    throw sharedError('query-unsupported', `The query asks for an aggregate or groups of several shards: ${query}`, {
+      hint: 'Declare an aggregate projection and read its sink, or ask each shard by itself and add up.',
+    });
   const joins = (clauses.FROM ?? []).some(({ word, depth }) => word === 'JOIN' && depth === 0);
   if (joins && select.list[0]?.text === '*') throw refuse(query, 'SELECT * has no JOIN');
   const number = numberIn(query, parameters);

@@ -31,7 +31,7 @@ export class ShardAccess {
     return { shard: this.shard.id, requests: this.#requests, rows, requestCharge: this.#requestCharge };
   }
 
-  /** The header of the shard's local map. @throws MillraceError `local-map-missing`, `shard-detached`, `shard-query-late` */
+  /** The header of the shard's local map. @throws MillraceError `local-map-missing`, `shard-detached`, `shard-query-limit` */
   async header(): Promise<LocalHeader> {
     const { id, location } = this.shard;
     const item = this.#container(LOCAL_CONTAINER).item(HEADER_ID, localPartition(this.#map, id));
@@ -75,7 +75,8 @@ export class ShardAccess {
     } catch (error) {
       if (!late.signal.aborted || this.#signal.aborted) throw error;
       const { location } = this.shard;
-      throw shardsError('shard-query-late', `${shownLocation(location)} gave no answer for ${this.#withinMs} ms`, {
+      throw shardsError('shard-query-limit', `${shownLocation(location)} gave no answer for ${this.#withinMs} ms`, {
+        retryable: true,
         cause: error,
       });
     } finally {

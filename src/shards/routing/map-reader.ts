@@ -2,7 +2,7 @@ import type { Database } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { type KeySpan, covers } from '../keys/spans.ts';
-import { shardsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { allOf } from '../map/cosmos-sheet.ts';
 import {
   HEADER_ID,
@@ -34,17 +34,20 @@ export class MapReader {
     this.#clock = clock;
   }
 
-  /** @throws MillraceError `shard-map-store-missing`, `shard-map-missing`; FormatUnreadable */
+  /** @throws MillraceError `not-found`; FormatUnreadable */
   static async open(name: string, database: Database, clock: Clock): Promise<MapReader> {
     const container = database.container(MAP_CONTAINER);
     const store = await readItem(container.item('store', 'store'), { clock }).catch(throwDenied(container));
-    if (!store) throw shardsError('shard-map-store-missing', `Database ${database.id} has no store of shard maps`);
+    if (!store)
+      throw sharedError('not-found', `Database ${database.id} has no store of shard maps`, {
+        hint: 'Check the name of the database, or use `ShardMapManager.create`.',
+      });
     const header = await readItem<MapHeader>(container.item(HEADER_ID, mapPartition(name)), { clock });
-    if (!header) throw shardsError('shard-map-missing', `There is no shard map ${name}`);
+    if (!header) throw sharedError('not-found', `There is no shard map ${name}`);
     return new MapReader(header, database, clock);
   }
 
-  /** The mapping that the map shows for a key; undefined: none has it. @throws MillraceError `shard-map-missing` */
+  /** The mapping that the map shows for a key; undefined: none has it. @throws MillraceError `not-found` */
   async mapping(code: string): Promise<MappingDocument | undefined> {
     const query =
       this.header.kind === 'list'
@@ -98,7 +101,7 @@ export class MapReader {
     const header = await readItem<MapHeader>(item, { clock: this.#clock });
     if (header?.created === created) return;
     const what = header ? 'was deleted and created again' : 'does not exist any more';
-    throw shardsError('shard-map-missing', `The shard map ${name} ${what}`, {
+    throw sharedError('not-found', `The shard map ${name} ${what}`, {
       hint: 'Open a router of the map that applies now.',
     });
   }

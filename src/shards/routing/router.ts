@@ -1,5 +1,6 @@
 import type { Container, OperationInput, OperationResponse, Resource, SqlQuerySpec } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { suggestion } from '../../base/near.ts';
 import { shardsError } from '../errors.ts';
@@ -28,7 +29,7 @@ import type {
 
 /**
  * Opens a router of one map; a process opens one for each map.
- * @throws MillraceError `shard-map-store-missing`, `shard-map-missing`; FormatUnreadable
+ * @throws MillraceError `not-found`; FormatUnreadable
  */
 export async function openRouter(map: string, options: RouterOptions): Promise<Router> {
   const { database, connect, clock = systemClock, validForMs = 30_000, shardWithinMs = 3_000 } = options;
@@ -132,7 +133,7 @@ export class Router implements AsyncDisposable {
    * Writes documents of a key in a fenced container, as one transactional batch with the key's fence: all operations take
    * effect while the mapping is online on the shard, or none does, however late the batch arrives. At most 99 operations.
    * @throws MillraceError `fence-closed`, `fenced-write-refused`, `ambiguous-outcome`, and as `enter`;
-   * UsageError `container-unfenced`
+   * UsageError `unsupported`
    */
   async batch(
     key: KeyValue,
@@ -141,7 +142,9 @@ export class Router implements AsyncDisposable {
     { repeatable = false }: FencedWriteOptions = {},
   ): Promise<readonly OperationResponse[]> {
     if (!this.schema.fenced?.includes(container))
-      throw shardsError('container-unfenced', `The map ${this.map} has no fenced container ${container}`);
+      throw sharedError('unsupported', `The map ${this.map} has no fenced container ${container}`, {
+        hint: 'Write with a pass: `router.enter`. Fences are chosen when the shard map is created.',
+      });
     const code = encodeKey(this.keyType, key);
     const { routes, clock } = this.#parts;
     for (let again = false; ; again = true) {
@@ -159,7 +162,7 @@ export class Router implements AsyncDisposable {
    * One query over a sharded container of all shards; sent when its results are read. It counts a document once, also
    * while keys move. With `low` or `high` it asks the shards that have keys from `low` up to `high`, and finds all of
    * their documents: the query's own condition says which keys it wants.
-   * @throws UsageError `shard-query-unreadable`, `container-unsharded`, `shard-key-invalid`
+   * @throws UsageError `query-unsupported`, `container-unsharded`, `shard-key-invalid`
    */
   query<T = Record<string, unknown> & Resource>(
     container: string,

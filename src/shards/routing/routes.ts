@@ -60,8 +60,8 @@ export class Routes {
   /**
    * Asks the shard that has a key. Where the answer says that there is nothing, or no answer came, the shard is asked
    * whether it has the key, or the map where the shard is; if something changed, the new shard is asked, once.
-   * @throws MillraceError `mapping-missing`, `mapping-offline`, `mapping-changing`, `shard-silent`, `shard-detached`,
-   * `local-map-missing`, `shard-map-missing`
+   * @throws MillraceError `mapping-missing`, `mapping-offline`, `shard-map-changing`, `shard-silent`, `shard-detached`,
+   * `local-map-missing`, `not-found`
    */
   async reach<T>(
     code: string,
@@ -139,7 +139,7 @@ export class Routes {
       } else await this.#lookUp(code);
     }
     throw shardsError(
-      'mapping-changing',
+      'shard-map-changing',
       `The map ${this.#name} and its shards didn't agree on the mapping of ${this.#shown(code)} in ${ROUNDS} rounds`,
     );
   }

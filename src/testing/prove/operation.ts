@@ -8,8 +8,7 @@ import { inOnePlace } from '../../pipeline/places.ts';
 import { suggestion } from '../../base/near.ts';
 import { plural } from '../../procedures/table.ts';
 import { type PatternProof, type Proof, prove } from './prove.ts';
-import { operationsError } from '../../procedures/errors.ts';
-import { testingError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 export const modelProve = defineOperation({
   shards: 'itself',
@@ -30,7 +29,7 @@ export const modelProve = defineOperation({
     const { documents, source } = await readPair(workspace, directory);
     const { design, requirements } = documents;
     if (!design)
-      throw operationsError('model-missing', 'There is no data-model document to prove', {
+      throw sharedError('missing', 'There is no data-model document to prove', {
         hint: 'Write cosmosdb_data_model.md, or draft it with `millrace model import`.',
       });
     const known = [
@@ -58,7 +57,7 @@ function chosen(only: string | undefined, known: readonly string[]): string[] | 
       .replace(/^\D+/, '')
       .replace(/^0+(?=\d)/, '');
     if (known.includes(id)) return id;
-    throw testingError('pattern-unknown', `There is no pattern ${text.trim()}${suggestion(id, known)}`, {
+    throw sharedError('not-found', `There is no pattern ${text.trim()}${suggestion(id, known)}`, {
       hint: known.length === 0 ? 'Add a table of access patterns to the data model.' : `Use ${known.join(', ')}.`,
     });
   });

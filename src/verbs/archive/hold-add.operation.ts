@@ -53,7 +53,7 @@ export const archiveHoldAdd = defineOperation({
       const blobs = await holdBlobs(store, tenant, { settleMs: READ_LAG_MS, clock, signal }).catch(
         async (error: unknown) => {
           // A hold that nothing keeps would stop each sweep of the tenant.
-          const refused = error instanceof UsageError && error.code === 'hold-refused';
+          const refused = error instanceof UsageError && error.code === 'immutability-off';
           if (refused && !before && (await countHeld(store, tenant)) === 0) await holds.remove(tenant);
           throw error;
         },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { archiveError } from '../../archive/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { type Hold, Holds, countHeld, releaseBlobs, removeReleased } from '../../archive/holds.ts';
 import type { HoldingStore } from '../../archive/blobs/blob-store.ts';
 import { type ErasureRecord, ErasureRecords } from '../../engine/erasures/record.ts';
@@ -65,13 +65,13 @@ interface Opened {
   readonly store: HoldingStore;
 }
 
-/** @throws UsageError `hold-unknown`, `tenant-undeclared`, `input-invalid` */
+/** @throws UsageError `not-found`, `tenant-undeclared`, `input-invalid` */
 async function opened(named: string, { workspace, signal, screen }: Context): Promise<Opened> {
   const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
   const { tenant } = askedTenant(loaded, named);
   const holds = new Holds(services.global.state);
   const hold = await holds.of(tenant);
-  if (!hold) throw archiveError('hold-unknown', `Tenant ${tenant} is under no legal hold`);
+  if (!hold) throw sharedError('not-found', `Tenant ${tenant} is under no legal hold`);
   const records = await new ErasureRecords(services.global.state, loaded.pipeline.name).read();
   const erasure = records.find(({ id }) => id === hold.erasure);
   return { hold, erasure, holds, store: await openStore(services, signal, (text) => screen.line(text)) };

@@ -33,7 +33,7 @@ const input = z.object({
 });
 type RestoreInput = z.output<typeof input>;
 
-/** @throws UsageError `tenant-unknown`, `document-unknown`, `input-invalid`, and the errors of `openArchives`, `assertInto` */
+/** @throws UsageError `not-found`, `input-invalid`, and the errors of `openArchives`, `assertInto` */
 async function choose(given: RestoreInput, { workspace, signal, screen }: Context): Promise<Chosen[]> {
   const { into, replace } = given;
   if (replace && into === undefined) {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sharedError } from '../../base/shared-errors.ts';
 import { UsageError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
@@ -12,7 +13,6 @@ import { defineOperation } from '../operation.ts';
 import { operationPlaces } from '../at-places.ts';
 import { plural } from '../../procedures/table.ts';
 import { type Checkpoint, type SavedSet, checkpointName } from '../../procedures/checkpoints/store.ts';
-import { operationsError } from '../../procedures/errors.ts';
 
 const input = z.object({
   name: checkpointName.describe('name of the new checkpoint'),
@@ -22,9 +22,6 @@ const input = z.object({
     .optional()
     .describe('whole prefix of another processor’s leases (default: the pipeline’s own)'),
 });
-
-/** A place that has none of the leases. */
-const NONE = new Set(['leases-none', 'prefix-unknown']);
 
 /** The positions in every place: those of the feeds that are there. */
 async function setsOf(prefix: string | undefined, context: Context): Promise<SavedSet[]> {
@@ -36,7 +33,8 @@ async function setsOf(prefix: string | undefined, context: Context): Promise<Sav
     try {
       sets.push(...(await setsIn(prefix, { workspace, signal: context.signal })));
     } catch (error) {
-      if (!(error instanceof UsageError) || !NONE.has(error.code)) throw error;
+      // The place has none of the leases.
+      if (!(error instanceof UsageError && error.code === 'leases-none')) throw error;
       none = error;
     }
   if (sets.length === 0) throw none;
@@ -95,7 +93,9 @@ export const checkpointsSave = defineOperation({
       };
       const save = (stored?: Checkpoint): Checkpoint => {
         if (!stored) return document;
-        throw operationsError('checkpoint-exists', `Checkpoint ${name} already exists`);
+        throw sharedError('exists', `Checkpoint ${name} already exists`, {
+          hint: 'Choose another name, or delete it with `millrace checkpoints delete`.',
+        });
       };
       await rewrite(state, document, save).catch(throwMissing(state));
       return { name, at, sets };

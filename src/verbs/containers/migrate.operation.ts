@@ -69,7 +69,9 @@ async function withContainers<R>(
       !elsewhere &&
       (intoDatabase ?? services.place.database.id) === services.place.database.id
     ) {
-      throw operationsError('same-container', `${name} can't be migrated into itself`);
+      throw operationsError('input-invalid', `${name} can't be migrated into itself`, {
+        hint: 'Name another container with `--into`.',
+      });
     }
     return await work({
       state: services.place.state,
@@ -85,7 +87,7 @@ async function withContainers<R>(
 /**
  * The all-versions feed of the target starts when it is first read. The pipeline would miss everything that is written
  * to the target before, deletions included.
- * @throws UsageError `migrate-all-versions`, or the reason why the pipeline can't be loaded
+ * @throws UsageError `all-versions-feed`, or the reason why the pipeline can't be loaded
  */
 async function refuseAllVersions({ name, into, rollback }: MigrateInput, { workspace }: Context): Promise<void> {
   const declared = rollback ? undefined : await workspace.declared(workspace.folder);
@@ -94,9 +96,12 @@ async function refuseAllVersions({ name, into, rollback }: MigrateInput, { works
   const containers = allVersionsContainers(declared.pipeline.sources);
   const read = [name, into].find((of) => containers.has(of));
   if (read === undefined) return;
-  throw operationsError(
-    'migrate-all-versions',
+  throw sharedError(
+    'all-versions-feed',
     `The pipeline reads ${read} by its all-versions feed, which starts when it is first read. It would miss everything written to ${into} before`,
+    {
+      hint: "Remove `feed: 'all-versions'` from `source()` and mark deleted documents. Or migrate without the pipeline, then rebuild its projections.",
+    },
   );
 }
 
@@ -108,14 +113,10 @@ async function missing(error: unknown, container: MigrateOptions['source']): Pro
     container.id,
     resources.map(({ id }) => id),
   );
-  return sharedError(
-    'container-unknown',
-    `There is no container ${container.id} in database ${container.database.id}${near}`,
-    {
-      cause: error,
-      hint: 'Create the target first, with its new key and the same `defaultTtl` as the source.',
-    },
-  );
+  return sharedError('not-found', `There is no container ${container.id} in database ${container.database.id}${near}`, {
+    cause: error,
+    hint: 'Create the target first, with its new key and the same `defaultTtl` as the source.',
+  });
 }
 
 export const migrateContainer = defineOperation({

@@ -105,5 +105,7 @@ function refuseAll({ id, only, code, key, tenant, since, deferred }: LetterSelec
       hint: 'Leave out the flags that select dead letters, or --deferred.',
     });
   if (selected || deferred !== undefined) return;
-  throw operationsError('selection-missing', 'The command needs a document, a projection, a code, a key or a tenant');
+  throw operationsError('input-invalid', 'The command needs a document, a projection, a code, a key or a tenant', {
+    hint: 'Name a document by its id, or name a projection with `--only`, a reason with `--code` or a partition key with `--key`.',
+  });
 }

@@ -1,13 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
 import { FILE_DIALECTS, prefixIn, toLines, translate } from '../../procedures/leases/file.ts';
 import { chooseGroups, monitoredOf, openLeases } from '../../procedures/leases/groups.ts';
-import { operationsError } from '../../procedures/errors.ts';
 import { assertNothingSetAside } from '../../procedures/leases/refuse-deferred.ts';
 
 export const leasesExport = defineOperation({
@@ -45,7 +45,7 @@ export const leasesExport = defineOperation({
     );
     if (file !== undefined) {
       await writeFile(resolve(context.workspace.directory, file), toLines(documents)).catch((error: unknown) => {
-        throw operationsError('file-unwritable', `${file} can't be written: ${messageOf(error)}`, { cause: error });
+        throw sharedError('unwritable', `${file} can't be written: ${messageOf(error)}`, { cause: error });
       });
     }
     return {

@@ -71,7 +71,7 @@ export const leasesHandback = defineOperation({
     ].join('\n'),
 });
 
-/** @throws UsageError `leases-none`, `position-missing`, `leases-incomplete`, `leases-backlog`, and those of `counterparts` */
+/** @throws UsageError `leases-none`, `position-unusable`, `leases-incomplete`, `leases-backlog`, and those of `counterparts` */
 async function prepare(
   context: Context,
   prefix: string,
@@ -104,7 +104,7 @@ async function prepare(
     const to = positionIn(range, positions);
     if (to !== undefined) return { group: theirs, lease, to };
     throw operationsError(
-      'position-missing',
+      'position-unusable',
       `The pipeline has no stored position for the whole range ${sayRange(range)} yet`,
       {
         hint: 'Let it run until it has one. Without a position the other host would read from its configured start.',

@@ -25,7 +25,8 @@ import {
 import { recorded } from '../../procedures/rewind/recorded.ts';
 import { createDocument } from '../../procedures/rewind/write-leases.ts';
 import type { LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
-import { operationsError } from '../../procedures/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { operationsError, NAME_MONITORED_ACCOUNT } from '../../procedures/errors.ts';
 
 const input = z.object({
   file: z
@@ -134,7 +135,7 @@ async function itemOf(lease: FiledLease, inventory: LeaseInventory, given: Impor
   const { position } = lease;
   if (stored?.position !== undefined && position === undefined) {
     throw operationsError(
-      'position-missing',
+      'position-unusable',
       `Lease ${document.id} has a stored position, but the file has none for it`,
       {
         hint: 'Without a position the host would read from its configured start. To read from the beginning, run `millrace leases rewind --to beginning`.',
@@ -158,10 +159,9 @@ async function documentFor(
   if (dialect === undefined && prefix === own) return { ...(lease.document as LeaseDocument), Owner: null };
   const about = (await inventory.about(prefix)) ?? (await inventory.about(own));
   if (!about) {
-    throw operationsError(
-      'monitored-unknown',
-      `The prefix ${prefix} belongs to a container that is not in this database`,
-    );
+    throw sharedError('not-found', `The prefix ${prefix} belongs to a container that is not in this database`, {
+      hint: NAME_MONITORED_ACCOUNT,
+    });
   }
   const as = dialect ?? (lease.dialect === 'dotnet-v0' ? 'dotnet' : lease.dialect);
   return { ...translate(lease, { dialect: as, prefix, monitored: about.monitored }), Owner: null };

@@ -74,7 +74,7 @@ export const modelCheck = defineOperation({
     const settings = await ruleSettings(flags, workspace.directory);
     let { pair, report } = await checkedPair(workspace, directory, settings);
     const files = fix ? await fixedFiles(pair, report) : [];
-    for (const { file, text } of files) await writeText(file, text, { code: 'model-unwritable' });
+    for (const { file, text } of files) await writeText(file, text);
     if (files.length > 0) ({ pair, report } = await checkedPair(workspace, directory, settings));
     const fixed = files.flatMap(({ changes }) =>
       changes.map((change) => ({

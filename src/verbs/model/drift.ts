@@ -2,7 +2,7 @@
 import { containerDefinitions, diffContainer } from '../../model/container-definitions.ts';
 import { type AccountDrift, driftOf } from '../../model/drift.ts';
 import type { Context } from '../../procedures/context.ts';
-import { operationsError } from '../../procedures/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { plural, textTable } from '../../procedures/table.ts';
 import { modelContainers } from '../../procedures/apply/apply.ts';
 import { liveContainers, sample } from '../../procedures/apply/live.ts';
@@ -22,7 +22,10 @@ export async function compareAccount(
   { workspace, screen, signal }: Context,
 ): Promise<Account> {
   if (unloadable) throw unloadable;
-  if (!design) throw operationsError('model-missing', 'There is no data model to compare with');
+  if (!design)
+    throw sharedError('missing', 'There is no data model to compare with', {
+      hint: 'Write `cosmosdb_data_model.md`, or let `millrace model import` draft it.',
+    });
   const services = await workspace.services();
   const live = await liveContainers(services, signal);
   const { model } = design;

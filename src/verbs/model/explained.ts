@@ -2,7 +2,7 @@
 import { styleText } from 'node:util';
 import { suggestion } from '../../base/near.ts';
 import type { Rule, Severity } from '../../model/rules/rule.ts';
-import { operationsError } from '../../procedures/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { GROUPS } from './check-text.ts';
 
 export interface Explained {
@@ -15,13 +15,15 @@ export interface Explained {
   readonly hint: string;
 }
 
-/** @throws UsageError `rule-unknown` */
+/** @throws UsageError `not-found` */
 export function explained(wanted: string, rules: readonly Rule[]): Explained {
   const id = wanted.trim().toUpperCase();
   const found = rules.find((rule) => rule.id === id);
   if (!found) {
     const ids = rules.map((rule) => rule.id);
-    throw operationsError('rule-unknown', `There is no rule ${wanted}${suggestion(id, ids)}`);
+    throw sharedError('not-found', `There is no rule ${wanted}${suggestion(id, ids)}`, {
+      hint: 'See the rules in docs/rules/README.md.',
+    });
   }
   const { title, severity, source, why, hint } = found;
   return { rule: id, group: GROUPS[id.charAt(0)] ?? '', title, severity, source, why, hint };

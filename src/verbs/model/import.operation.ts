@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { z } from 'zod';
+import { sharedError } from '../../base/shared-errors.ts';
 import { type UsageError, messageOf } from '../../base/errors.ts';
 import { type DraftLoad, draft } from '../../model/draft.ts';
 import { writeText } from '../write-text.ts';
@@ -10,7 +11,7 @@ import { suggestion } from '../../base/near.ts';
 import { plural } from '../../procedures/table.ts';
 import { liveContainers, sample } from '../../procedures/apply/live.ts';
 import { DESIGN_FILE, REQUIREMENTS } from './pair.ts';
-import { operationsError } from '../../procedures/errors.ts';
+import { METRICS_FORM } from '../../procedures/errors.ts';
 
 const peaks = z
   .strictObject({ peak: z.number().nonnegative(), average: z.number().nonnegative().optional() })
@@ -60,7 +61,9 @@ export const modelImport = defineOperation({
     const services = await workspace.services();
     const definitions = await liveContainers(services, signal);
     if (definitions.length === 0)
-      throw operationsError('database-empty', `Database ${services.place.database.id} has no containers`);
+      throw sharedError('missing', `Database ${services.place.database.id} has no containers`, {
+        hint: 'Name another database with the setting `COSMOS_DATABASE`.',
+      });
     const names = definitions.map(({ id }) => id);
     const metrics = await readMetrics(asked.metrics, names, workspace.directory);
     const containers = [];
@@ -71,9 +74,8 @@ export const modelImport = defineOperation({
       containers.push({ definition, samples, load: metrics[definition.id] });
     }
     const { requirements, design } = draft(containers, { name: services.place.database.id, redact: asked.redact });
-    const flag = asked.overwrite ? 'w' : 'wx';
     for (const [at, text] of [requirements, design].entries())
-      await writeText(files[at] ?? '', text, { code: 'model-unwritable', flag });
+      await writeText(files[at] ?? '', text, asked.overwrite ? 'w' : 'wx');
     return {
       files: files.map((file) => relative(workspace.directory, file)),
       containers: containers.map(({ definition, samples }) => ({ name: definition.id, sampled: samples.length })),
@@ -89,14 +91,18 @@ export const modelImport = defineOperation({
 async function place({ directory = '.', overwrite }: Input, { workspace }: Context): Promise<{ files: string[] }> {
   const folder = resolve(workspace.directory, directory);
   const is = await stat(folder).catch(() => undefined);
-  if (!is?.isDirectory()) throw operationsError('folder-missing', `There is no folder ${directory}`);
+  if (!is?.isDirectory())
+    throw sharedError('missing', `There is no folder ${directory}`, { hint: 'Create it, or name another one.' });
   const files = [REQUIREMENTS, DESIGN_FILE].map((name) => join(folder, name));
   for (const file of overwrite ? [] : files)
     if (await stat(file).catch(() => undefined)) throw exists(relative(workspace.directory, file));
   return { files };
 }
 
-const exists = (file: string): UsageError => operationsError('model-exists', `${file} already exists`);
+const exists = (file: string): UsageError =>
+  sharedError('exists', `${file} already exists`, {
+    hint: 'Name another folder, or add `--overwrite`. `millrace model check --env NAME` compares the document with the account.',
+  });
 
 async function readMetrics(
   file: string | undefined,
@@ -105,24 +111,27 @@ async function readMetrics(
 ): Promise<Readonly<Record<string, DraftLoad>>> {
   if (file === undefined) return {};
   const text = await readFile(resolve(directory, file), 'utf8').catch((cause: unknown) => {
-    throw operationsError('metrics-unreadable', `${file} can't be read: ${messageOf(cause)}`, { cause });
+    throw sharedError('unreadable', `${file} can't be read: ${messageOf(cause)}`, { hint: METRICS_FORM, cause });
   });
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw operationsError('metrics-unreadable', `${file} is not JSON: ${messageOf(cause)}`, { cause });
+    throw sharedError('unreadable', `${file} is not JSON: ${messageOf(cause)}`, { hint: METRICS_FORM, cause });
   }
   const parsed = metricsSchema.safeParse(value);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw operationsError('metrics-wrong', `${file}, ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is wrong'}`);
+    throw sharedError('unreadable', `${file}, ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is wrong'}`, {
+      hint: METRICS_FORM,
+    });
   }
   const unknown = Object.keys(parsed.data).find((name) => !names.includes(name));
   if (unknown !== undefined)
-    throw operationsError(
-      'metrics-wrong',
+    throw sharedError(
+      'unreadable',
       `${file} names container ${unknown}, which the account does not have${suggestion(unknown, names)}`,
+      { hint: METRICS_FORM },
     );
   return parsed.data;
 }

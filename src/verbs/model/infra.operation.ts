@@ -1,11 +1,11 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { z } from 'zod';
+import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import { defineOperation } from '../operation.ts';
 import { pipelineDirectory } from './settings.ts';
 import { type OutputFile, filesOf } from '../../procedures/apply/infra.ts';
-import { operationsError } from '../../procedures/errors.ts';
 
 export const modelInfra = defineOperation({
   shards: 'itself',
@@ -57,7 +57,7 @@ async function write(file: string, text: string): Promise<void> {
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, text);
   } catch (cause) {
-    throw operationsError('infra-unwritable', `${file} can't be written: ${messageOf(cause)}`, {
+    throw sharedError('unwritable', `${file} can't be written: ${messageOf(cause)}`, {
       cause,
     });
   }

@@ -1,6 +1,7 @@
 // The two documents of a folder, and the pipeline beside them if there is one.
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { sharedError } from '../../base/shared-errors.ts';
 import { UsageError } from '../../base/errors.ts';
 import { contractRules } from '../../contract/contract-rules.ts';
 import type { PipelineSource, Unloadable } from '../../contract/declared.ts';
@@ -15,7 +16,6 @@ import type { Rule } from '../../model/rules/rule.ts';
 import { suggestion } from '../../base/near.ts';
 import { placeIn } from '../../runtime/pipeline/load-pipeline.ts';
 import type { DeclaredPipeline, Workspace } from '../../runtime/workspace.ts';
-import { operationsError } from '../../procedures/errors.ts';
 import { reviewLinesOf, readReview } from './review.ts';
 
 /** The names that the modelling prompt uses. */
@@ -48,7 +48,7 @@ interface Located {
 /**
  * Looks for the documents in `directory`, else in the pipeline folder. A Markdown file with another name than theirs is a
  * data model that stands alone, unless it is the pipeline's.
- * @throws UsageError `model-missing`
+ * @throws UsageError `missing`
  */
 async function locate(workspace: Workspace, directory: string | undefined): Promise<Located> {
   const named = directory === undefined ? workspace.folder : resolve(workspace.directory, directory);
@@ -66,7 +66,7 @@ async function locate(workspace: Workspace, directory: string | undefined): Prom
   return { folder, design, requirements: join(dirname(design), REQUIREMENTS), declared };
 }
 
-/** The path of the data model, and that of the requirements if there are some. @throws UsageError `model-missing` */
+/** The path of the data model, and that of the requirements if there are some. @throws UsageError `missing` */
 export async function pathsOf(
   workspace: Workspace,
   directory: string | undefined,
@@ -78,7 +78,7 @@ export async function pathsOf(
 
 /**
  * Reads the documents and the pipeline. The documents are read even if the pipeline can't be loaded.
- * @throws UsageError `model-missing`, `review-unreadable`, and the errors of the readers
+ * @throws UsageError `missing`, `unreadable`, and the errors of the readers
  */
 export async function readPair(workspace: Workspace, directory: string | undefined): Promise<ReadPair> {
   const { folder, design, requirements, declared } = await locate(workspace, directory);
@@ -134,13 +134,10 @@ async function designOf(
       ? { ...design, findings: design.findings.filter(({ severity }) => severity !== 'information') }
       : design;
   } catch (cause) {
-    if (reviewed && cause instanceof UsageError && UNREAD.has(cause.code)) return undefined;
+    if (reviewed && cause instanceof UsageError && cause.code === 'model-without-containers') return undefined;
     throw cause;
   }
 }
-/** Said of documents whose containers the reader doesn't find. */
-const UNREAD: ReadonlySet<string> = new Set(['model-without-containers', 'not-a-model-document']);
-
 /** Why the pipeline can't be loaded, with the line of the error if its stack has one. */
 function whyNot(declared: DeclaredPipeline): Unloadable | undefined {
   if (!('unloadable' in declared)) return undefined;
@@ -152,7 +149,7 @@ function whyNot(declared: DeclaredPipeline): Unloadable | undefined {
 }
 
 const missing = (what: string): UsageError =>
-  operationsError('model-missing', what, { hint: `Name a folder with ${DESIGN_FILE} and ${REQUIREMENTS}.` });
+  sharedError('missing', what, { hint: `Name a folder with ${DESIGN_FILE} and ${REQUIREMENTS}.` });
 
 async function kindOf(path: string): Promise<'file' | 'directory' | undefined> {
   try {

@@ -5,7 +5,7 @@ import { needsOf } from '../../model/propose/needs.ts';
 import { type Cost, type ProposedDecision, propose } from '../../model/propose/propose.ts';
 import { n } from '../../model/rules/rule.ts';
 import { existing } from '../existing.ts';
-import { operationsError } from '../../procedures/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { defineOperation } from '../operation.ts';
 import { textTable } from '../../procedures/table.ts';
 import { writeText } from '../write-text.ts';
@@ -35,7 +35,7 @@ export const modelPropose = defineOperation({
     const [requirements, design] = [join(folder, REQUIREMENTS), join(folder, DESIGN_FILE)];
     const name = (file: string): string => relative(workspace.directory, file);
     const text = await readFile(requirements, 'utf8').catch((cause: unknown) => {
-      throw operationsError('model-missing', `There is no ${name(requirements)}`, {
+      throw sharedError('missing', `There is no ${name(requirements)}`, {
         hint: 'Write it: docs/model.md, "Proposing a design", shows its tables.',
         cause,
       });
@@ -44,13 +44,13 @@ export const modelPropose = defineOperation({
     const asked = { file: name(requirements), price, questions, proposal: undefined, written: [] as string[] };
     if (questions.length > 0) return asked;
     if (write && !overwrite && (await existing(design)))
-      throw operationsError('model-exists', `${name(design)} already exists`, {
+      throw sharedError('exists', `${name(design)} already exists`, {
         hint: 'Add `--overwrite` to replace it, or leave out `--write` to see the comparison.',
       });
     const { requirements: completed, design: proposed, ...proposal } = propose(needs);
     if (write) {
-      await writeText(requirements, completed, { code: 'model-unwritable' });
-      await writeText(design, proposed, { code: 'model-unwritable' });
+      await writeText(requirements, completed);
+      await writeText(design, proposed);
     }
     return { ...asked, proposal, written: write ? [name(requirements), name(design)] : [] };
   },

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { z } from 'zod';
+import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
-import { modelError } from '../../model/errors.ts';
 import { plainLines, readMarkdown } from '../../model/reader/text/source.ts';
 import { type Lined, type Review, reviewOf } from '../../model/review/review.ts';
 import { reviewSchema } from '../../model/review/schema.ts';
@@ -11,7 +11,7 @@ import { reviewSchema } from '../../model/review/schema.ts';
 /** `docs/orders.md` has its review in `docs/orders.review.json`. */
 export const reviewPath = (design: string): string => design.replace(/\.[^./\\]+$/, '.review.json');
 
-/** Undefined without a review. @throws UsageError `review-unreadable` */
+/** Undefined without a review. @throws UsageError `unreadable` */
 export async function readReview(design: string, requirements: Lined | undefined): Promise<Review | undefined> {
   const file = reviewPath(design);
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
@@ -46,4 +46,7 @@ function whatIsWrong({ issues }: z.ZodError): string {
 }
 
 const unreadable = (file: string, why: string, cause?: unknown) =>
-  modelError('review-unreadable', `${file}: ${why}`, { cause });
+  sharedError('unreadable', `${file}: ${why}`, {
+    hint: 'Compare it with the schema that `millrace model review --schema` prints.',
+    cause,
+  });

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import { DEFAULTS, type RuleSettings } from '../../model/estimate.ts';
 import { duration } from '../../model/reader/text/quantity.ts';
 import { suggestion } from '../../base/near.ts';
-import { operationsError } from '../../procedures/errors.ts';
 
 const profile = z.enum(['microsoft', 'seed']);
 const price = z.number().positive();
@@ -52,7 +52,7 @@ export const settingsFlags = {
   settings: settingsFlag,
 };
 
-/** @throws UsageError `settings-unreadable` */
+/** @throws UsageError `unreadable` */
 export async function ruleSettings(
   flags: { profile?: RuleSettings['profile'] | undefined; price?: number | undefined; settings?: string | undefined },
   directory: string,
@@ -81,6 +81,6 @@ async function read(path: string): Promise<z.output<typeof file>> {
         ? `${issue.path.join('.')}: ${issue.message}`
         : `there is no setting ${odd}${suggestion(odd, known)}`
       : messageOf(cause);
-    throw operationsError('settings-unreadable', `${path}: ${why}`, { cause, hint });
+    throw sharedError('unreadable', `${path}: ${why}`, { cause, hint });
   }
 }

@@ -22,7 +22,7 @@ export const modelTypes = defineOperation({
     const file = join(of.folder, 'model.types.ts');
     const wanted = generateTypes(await of.model());
     const stale = (await readFile(file, 'utf8').catch(() => '')) !== wanted;
-    if (stale && !check) await writeText(file, wanted, { code: 'types-unwritable' });
+    if (stale && !check) await writeText(file, wanted);
     return { file: relative('.', file), stale, written: stale && !check };
   },
   format: ({ file, stale, written }) =>

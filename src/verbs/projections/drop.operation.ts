@@ -15,7 +15,7 @@ import { plural } from '../../procedures/table.ts';
 import { findSink, splitId } from '../../procedures/projections/choose.ts';
 import { drop, droppable } from '../../procedures/drop/drop.ts';
 import { dropTarget, stagedTarget } from '../../procedures/rebuild/rebuild-sink.ts';
-import { operationsError } from '../../procedures/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 const input = z.object({
   name: z
@@ -33,8 +33,8 @@ async function versionMeant(given: string, views: Views): Promise<{ name: string
   const view = all?.[name];
   const meant = view?.previous?.version ?? view?.staged?.version;
   if (meant !== undefined) return { name, version: meant };
-  throw operationsError(
-    'version-unknown',
+  throw sharedError(
+    'not-found',
     `${name} has no replaced version and no rebuild to drop${view ? '' : suggestion(name, Object.keys(all ?? {}))}`,
     view && {
       hint: `To remove ${name} itself, take it out of the pipeline, and run \`millrace projections drop ${name}\` again.`,

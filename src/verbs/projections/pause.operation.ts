@@ -5,7 +5,7 @@ import type { Paused } from '../../engine/views/views.ts';
 import { audited } from '../../procedures/audit/record.ts';
 import { defineOperation } from '../operation.ts';
 import { input, open } from '../../procedures/projections/pause.ts';
-import { operationsError } from '../../procedures/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 /** A projection with versions records what it reads with each version; every other one with its pause. */
 const readsOf = (spec: DerivedSpec | IngestSpec, { projections }: Pipeline): Pick<Paused, 'reads'> => {
@@ -62,7 +62,7 @@ export const projectionsPause = defineOperation({
       const paused: Paused = { since: new Date().toISOString(), by: context.actor, reason, ...readsOf(spec, pipeline) };
       const view = await views.change(spec.name, (of) => {
         if (!of.paused) return { ...of, paused };
-        throw operationsError('already-paused', `${of.paused.by} already paused ${spec.name} at ${of.paused.since}`, {
+        throw sharedError('wrong-state', `${of.paused.by} already paused ${spec.name} at ${of.paused.since}`, {
           hint: `Run \`millrace projections resume ${spec.name}\` to continue it.`,
         });
       });

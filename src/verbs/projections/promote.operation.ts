@@ -165,7 +165,7 @@ const sayKeep = (keep: string, name: string): string[] =>
     ? []
     : [`keep the version before for ${keep}: hosts apply changes to both versions of ${name}, and spend RU on both`];
 
-/** @throws UsageError `no-way-back`, `projection-in-place`, `projection-unknown` */
+/** @throws UsageError `no-way-back`, `unsupported`, `not-found` */
 function chooseKept(pipeline: Pipeline, given: string, view: View | undefined): ProjectionSpec {
   const { name, version } = splitId(given);
   chooseProjection(pipeline, name);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sharedError } from '../../base/shared-errors.ts';
 import type { UsageError } from '../../base/errors.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { ridOf } from '../../cosmos/rid.ts';
@@ -181,7 +182,7 @@ function sideSpec(spec: ReplayedSpec, container: string, model: Model): Projecti
     );
   }
   if (spec.kind === 'embed') {
-    throw operationsError('projection-in-place', `${projectionId(spec)} is an embed: it only writes in place`, {
+    throw sharedError('unsupported', `${projectionId(spec)} is an embed: it only writes in place`, {
       hint: 'Leave out --into. `millrace projections verify` shows what would change.',
     });
   }
@@ -260,7 +261,7 @@ async function shardsWith(
   const reading = (await placesRunning(parts, spec)).filter(({ shard }) => shard !== undefined);
   if (reading.length === 0) return undefined;
   if (of === undefined)
-    throw operationsError('position-foreign', 'The continuation has no `rid`, so nothing says of which shard it is', {
+    throw operationsError('position-unusable', 'The continuation has no `rid`, so nothing says of which shard it is', {
       hint: 'Give the `continuationToken` of an iterator over the whole container as the SDK returned it, or a checkpoint.',
     });
   const sources = sourcesOf(spec).map(({ container }) => container);
@@ -283,6 +284,6 @@ async function shardsWith(
 
 const foreign = (what: string, container: string, of: string): UsageError =>
   operationsError(
-    'position-foreign',
+    'position-unusable',
     `${what} belongs to ${of}, but the projection reads ${container}: positions have no meaning in another container`,
   );

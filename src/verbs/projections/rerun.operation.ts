@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
+import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import { type ReactSpec, projectionId } from '../../pipeline/specs.ts';
 import { tenantRuleOf } from '../../pipeline/tenant.ts';
@@ -14,7 +15,6 @@ import { plural, textTable } from '../../procedures/table.ts';
 import { chooseReaction } from '../../procedures/projections/choose.ts';
 import { RU_A_READ } from '../../procedures/projections/estimate.ts';
 import { askedTenant, tenantInput } from '../../procedures/tenants/tenant-flag.ts';
-import { tenantsError } from '../../procedures/tenants/errors.ts';
 import { type ListedEffect, rerun } from '../../procedures/replay/rerun.ts';
 
 const input = z.object({
@@ -105,7 +105,7 @@ export const projectionsRerun = defineOperation({
   ok: (results) => results.every(({ outcome }) => outcome === 'ran' || outcome === 'left out'),
 });
 
-/** The tenant as changes name it. @throws UsageError `tenant-undeclared`, `input-invalid`, `container-of-no-tenant` */
+/** The tenant as changes name it. @throws UsageError `tenant-undeclared`, `input-invalid`, `not-found` */
 function assertTenant(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   { from: { container } }: ReactSpec,
@@ -114,7 +114,7 @@ function assertTenant(
   if (given === undefined) return undefined;
   const { tenant } = askedTenant(loaded, given);
   if (tenantRuleOf(loaded.pipeline, loaded.model, container)) return tenant;
-  throw tenantsError('container-of-no-tenant', `--tenant ${given}: the documents of ${container} belong to no tenant`, {
+  throw sharedError('not-found', `--tenant ${given}: the documents of ${container} belong to no tenant`, {
     hint: 'Leave out --tenant, and list the documents that are meant.',
   });
 }

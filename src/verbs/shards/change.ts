@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { digest } from '../../base/json.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { shardsError } from '../../shards/errors.ts';
 import type { ChangeOptions, Inspection, LoggedOperation, ShardMap, ShardsAndMappings } from '../../shards/index.ts';
 import { audited } from '../../procedures/audit/record.ts';
@@ -108,13 +109,13 @@ export function changingMap<S extends z.ZodObject>(spec: ChangeSpec<S>) {
   };
 }
 
-/** What became of a call with this id before. @throws UsageError `operation-id-used`; MillraceError `map-operation-undone` */
+/** What became of a call with this id before. @throws UsageError `option-invalid`; MillraceError `map-operation-undone` */
 async function earlier(map: ShardMap, operationId: string, id: string): Promise<LoggedOperation | undefined> {
   const find = async () => (await map.inspect()).operations.find((one) => one.id.startsWith(`${operationId}.`));
   let found = await find();
   if (!found) return undefined;
   if (found.id !== id)
-    throw shardsError('operation-id-used', `The operation ${operationId} is another one: ${found.verb}`, {
+    throw sharedError('option-invalid', `The operation ${operationId} is another one: ${found.verb}`, {
       hint: 'Repeat a call with exactly its flags, or give another `--operation-id`.',
     });
   if (found.state === 'pending') {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { KEY_TYPES, type KeyTypeName } from '../../shards/keys/key-type.ts';
 import type { ShardSchema } from '../../shards/index.ts';
-import { shardsError } from '../../shards/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { audited } from '../../procedures/audit/record.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import { defineOperation } from '../operation.ts';
@@ -36,7 +36,7 @@ export const shardsMapCreate = defineOperation({
     const manager = await openManager(context);
     schemaOf(asked);
     const known = await manager.tryGetMap(map);
-    if (known) throw shardsError('shard-map-exists', `There is a shard map ${known.name} already`);
+    if (known) throw sharedError('exists', `There is a shard map ${known.name} already`);
     return { steps: [`create the ${kind} map ${map} of ${keyType} keys`], ru: 0 };
   },
   run: async (asked, context) => {
@@ -87,7 +87,10 @@ export const shardsMapDelete = defineOperation({
   plan: async ({ map: name }, context) => {
     const manager = await openManager(context);
     const map = await mapNamed(manager, name);
-    if ((await map.shards()).length > 0) throw shardsError('shard-map-used', `The shard map ${map.name} has shards`);
+    if ((await map.shards()).length > 0)
+      throw sharedError('wrong-state', `The shard map ${map.name} has shards`, {
+        hint: 'Delete its mappings and shards first.',
+      });
     return { steps: [`delete the map ${map.name}`], ru: 0 };
   },
   run: async (asked, context) => {

@@ -5,7 +5,7 @@ import { audited } from '../../procedures/audit/record.ts';
 import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { textTable } from '../../procedures/table.ts';
-import { shardVerbsError } from '../../procedures/shards/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { mapInput } from './inputs.ts';
 import { type Moved, cancelMove } from '../../procedures/move/move.ts';
 import type { MoveOptions } from '../../procedures/move/options.ts';
@@ -21,7 +21,7 @@ interface Found {
   readonly range?: RangeDocument | undefined;
 }
 
-/** @throws UsageError `move-unknown` */
+/** @throws UsageError `not-found` */
 async function findMove({ map, maps, signal }: MoveOptions, id: string): Promise<Found> {
   const [moves, ranges] = await Promise.all([movesOf(maps, map.name, signal), rangesOf(maps, map.name, signal)]);
   const move = moves.find((one) => one.id === id);
@@ -35,7 +35,7 @@ async function findMove({ map, maps, signal }: MoveOptions, id: string): Promise
       ...ranges.filter(isOpen).map((one) => one.id),
     ]),
   ];
-  throw shardVerbsError('move-unknown', `There is no move ${id} of ${map.name}`, {
+  throw sharedError('not-found', `There is no move ${id} of ${map.name}`, {
     hint: `${open.length === 0 ? 'None is under way.' : `Under way: ${open.join(', ')}.`} Run \`millrace shards moves ${map.name}\` to see all.`,
   });
 }

@@ -15,7 +15,7 @@ import { recoveriesUnderWay } from '../../procedures/lock.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { secondsToWrite } from '../../procedures/seconds.ts';
 import { plural } from '../../procedures/table.ts';
-import { shardVerbsError } from '../../procedures/shards/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { address } from './inputs.ts';
 import { type MovePlan, type Moved, planMove } from '../../procedures/move/move.ts';
 import { type MoveOptions, touchedBy } from '../../procedures/move/options.ts';
@@ -101,7 +101,7 @@ export async function moveOptions(
   const connect: MoveOptions['connect'] = (location) => {
     const database = opened.get(shownLocation(location));
     if (database) return database;
-    throw shardVerbsError('move-unknown', `The shard ${shownLocation(location)} was added while the command ran`);
+    throw sharedError('not-found', `The shard ${shownLocation(location)} was added while the command ran`);
   };
   return {
     map,
@@ -217,8 +217,8 @@ export async function moveBatches(options: MoveOptions, given: MoveFlags, range:
   const shard = await moveTargetOf(options, given);
   const moved = await moveRange(options, range, shard, { keys: given.batch });
   if (!moved)
-    throw shardVerbsError(
-      'move-there',
+    throw sharedError(
+      'wrong-state',
       `The map ${map.name} has nothing of this range on another shard than ${given.to}`,
       { hint: `Run \`millrace shards show ${map.name}\` to see which shard has which keys.` },
     );

@@ -9,15 +9,15 @@ import {
   keyForm,
 } from '../../shards/index.ts';
 import { isSameLocation, shownLocation } from '../../shards/map/documents.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { shardsError } from '../../shards/errors.ts';
 import { operationsError } from '../../procedures/errors.ts';
-import { shardVerbsError } from '../../procedures/shards/errors.ts';
 import type { KeysInput, ShardInput } from './inputs.ts';
 import { keyOf } from '../../procedures/shards/keys.ts';
 
 /**
  * The shard at a location. Without an endpoint it is the one in the account of the maps, or else the only one of its name.
- * @throws MillraceError `shard-missing`; UsageError `shard-ambiguous`
+ * @throws MillraceError `not-found`; UsageError `input-invalid`
  */
 export function shardNamed(map: ShardMap, { shards }: Inspection, given: ShardInput): Shard {
   const location = locationOf(given);
@@ -28,11 +28,13 @@ export function shardNamed(map: ShardMap, { shards }: Inspection, given: ShardIn
   if (first && others.length === 0) return first;
   if (first) {
     const where = alike.map((one) => shownLocation(one.location)).join(', ');
-    throw shardVerbsError('shard-ambiguous', `The map ${map.name} has several shards ${given.shard}: ${where}`);
+    throw operationsError('input-invalid', `The map ${map.name} has several shards ${given.shard}: ${where}`, {
+      hint: 'Add `--endpoint`: the address of the account, as `millrace shards list` shows it.',
+    });
   }
   const known = shards.map((one) => one.location.database);
   const near = known.includes(given.shard) ? '' : suggestion(given.shard, known);
-  throw shardsError('shard-missing', `The map ${map.name} has no shard at ${shownLocation(location)}${near}`, {
+  throw sharedError('not-found', `The map ${map.name} has no shard at ${shownLocation(location)}${near}`, {
     hint:
       known.length === 0
         ? `It has none yet: \`millrace shards add ${map.name} --shard ${given.shard}\`.`
@@ -97,7 +99,7 @@ function exact(map: ShardMap, mappings: readonly InspectedMapping[], low?: strin
   return mappings.find((one) => one.key === undefined && one.low === from && one.high === to);
 }
 
-/** The two mappings that meet at a key. @throws MillraceError `mappings-not-neighbours` */
+/** The two mappings that meet at a key. @throws MillraceError `wrong-state` */
 export function neighboursAt(
   map: ShardMap,
   { mappings }: Inspection,
@@ -107,7 +109,7 @@ export function neighboursAt(
   const lower = mappings.find(({ high }) => high === key);
   const upper = mappings.find(({ low }) => low === key);
   if (lower && upper) return [lower, upper];
-  throw shardsError('mappings-not-neighbours', `No two mappings of ${map.name} meet at ${at}`, {
+  throw sharedError('wrong-state', `No two mappings of ${map.name} meet at ${at}`, {
     hint: `Run \`millrace shards show ${map.name}\` to see the mappings.`,
   });
 }

@@ -1,7 +1,7 @@
 // The verbs that cut a mapping and join two. With `--to` they move the documents too, in batches.
 import { z } from 'zod';
 import type { KeySpan } from '../../shards/keys/spans.ts';
-import { shardsError } from '../../shards/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { encodeKey } from '../../shards/keys/key-type.ts';
 import { audited } from '../../procedures/audit/record.ts';
 import { operationsError } from '../../procedures/errors.ts';
@@ -71,7 +71,7 @@ const merging = changingMap({
     map.assertRange('merged');
     const [lower, upper] = neighboursAt(map, now, at);
     if (lower.shard !== upper.shard)
-      throw shardsError('mappings-not-neighbours', `${lower.text} and ${upper.text} are on two shards`, {
+      throw sharedError('wrong-state', `${lower.text} and ${upper.text} are on two shards`, {
         hint: `Add \`--to\` with the shard that gets both: \`millrace shards merge ${map.name} --at ${at} --to SHARD\`.`,
       });
     // One owner may have locked both, or one of them.

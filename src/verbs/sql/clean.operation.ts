@@ -9,7 +9,7 @@ import { type ListedContent, listedContents, sharedLock } from '../../access/tab
 import { countOld, prune } from '../../access/tables/guards.ts';
 import { suggestion } from '../../base/near.ts';
 import { audited } from '../../procedures/audit/record.ts';
-import { operationsError } from '../../procedures/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
 import { sqlWhileLocked } from '../../procedures/sql/while-locked.ts';
@@ -80,7 +80,7 @@ const guards = (count: number): string => `${plural(count, 'guard')} of document
 
 /**
  * Removes guards that no late writer can need (TAB-G3), also of tenants that delete nothing any more. Writers go on.
- * @throws MillraceError `postgres-denied`, `postgres-unreachable`
+ * @throws MillraceError `denied`, `unavailable`
  */
 export async function sweepGuards(
   layouts: readonly TableLayout[],
@@ -130,7 +130,7 @@ export interface CleanedTables {
 
 /**
  * Drops what nothing uses, and what a projection has that is named as undeclared, in one transaction that waits for writers.
- * @throws UsageError `projection-unknown`; MillraceError `tables-view-used`, `postgres-denied`, `postgres-unreachable`
+ * @throws UsageError `not-found`; MillraceError `tables-view-used`, `denied`, `unavailable`
  */
 export async function cleanTables(
   layouts: readonly TableLayout[],
@@ -152,14 +152,14 @@ export async function cleanTables(
   );
 }
 
-/** @throws UsageError `projection-unknown` */
+/** @throws UsageError `not-found` */
 function namedBy(undeclared: string | undefined, others: readonly ListedContent[]): ListedContent[] {
   if (undeclared === undefined) return [];
   const named = others.filter(({ projection }) => projection === undeclared);
   if (named.length > 0) return named;
   const known = [...new Set(others.map(({ projection }) => projection))];
-  throw operationsError(
-    'projection-unknown',
+  throw sharedError(
+    'not-found',
     `The database has no tables of an undeclared projection ${undeclared}${suggestion(undeclared, known)}`,
     { hint: 'Run `millrace sql clean --dry-run`: it names what the pipeline doesn’t declare.' },
   );

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { sharedError } from '../../base/shared-errors.ts';
+import { operationsError } from '../../procedures/errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import { audited } from '../../procedures/audit/record.ts';
 import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, size, textTable as columns } from '../../procedures/table.ts';
-import { sqlVerbsError } from '../../procedures/sql/errors.ts';
 import { type Cluster, grow, measuredGrowth } from '../../procedures/sql/grow.ts';
 import { type Growth, growthOf, measuringQueries } from '../../procedures/sql/growth.ts';
 import { pipelineIfAny } from '../../procedures/pipeline-if-any.ts';
@@ -59,7 +60,10 @@ export const sqlRebalance = defineOperation({
   }),
   run: async ({ sizes, table, tenant, isolate, threshold, plan, yes }, context) => {
     const { workspace, signal, screen } = context;
-    if (plan && yes) throw sqlVerbsError('sql-plan-or-run', '--plan prints statements, and --yes runs them');
+    if (plan && yes)
+      throw operationsError('input-invalid', '--plan prints statements, and --yes runs them', {
+        hint: 'Give one of the two flags.',
+      });
     if (sizes === undefined && !plan && !yes) return { measure: measuringQueries(table, tenant) };
     const given = sizes === undefined ? undefined : parsed(await readSql(workspace.directory, sizes));
     const cluster = (): Cluster => ({ database: workspace.tables(), table, tenant, signal });
@@ -108,7 +112,7 @@ function parsed({ file, text }: { readonly file: string; readonly text: string }
     return schema.parse(JSON.parse(text));
   } catch (cause) {
     const why = cause instanceof z.ZodError ? z.prettifyError(cause).split('\n').join(' ') : messageOf(cause);
-    throw sqlVerbsError('sql-file-unreadable', `${file} has no sizes: ${why}`, {
+    throw sharedError('unreadable', `${file} has no sizes: ${why}`, {
       cause,
       hint: 'Run `millrace sql rebalance` without the file: it prints the queries whose rows belong into it.',
     });

@@ -6,7 +6,8 @@ import { audited } from '../../procedures/audit/record.ts';
 import { defineOperation } from '../operation.ts';
 import { askedTenant } from '../../procedures/tenants/tenant-flag.ts';
 import { whileNoOtherErases } from '../../procedures/erase/erase.ts';
-import { tenantsError } from '../../procedures/tenants/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { operationsError } from '../../procedures/errors.ts';
 
 export const tenantsAdmit = defineOperation({
   shards: 'itself',
@@ -26,9 +27,12 @@ export const tenantsAdmit = defineOperation({
     const of = { state, pipeline: loaded.pipeline.name, actor, holder: randomUUID(), clock, signal };
     return whileNoOtherErases(of, async () => {
       const record = erasing(await records.read(), asked.tenant);
-      if (!record) throw tenantsError('erasure-none', `The tenant ${tenant} has no record of an erasure`);
+      if (!record)
+        throw sharedError('not-found', `The tenant ${tenant} has no record of an erasure`, {
+          hint: 'Check the name of the tenant. A tenant without a record can be used.',
+        });
       if (record.state === 'removing')
-        throw tenantsError('erasure-open', `The erasure of the tenant ${tenant} is ${record.state}`);
+        throw operationsError('erasure-open', `The erasure of the tenant ${tenant} is ${record.state}`);
       const { id: erasure, digest } = record;
       await audited(context, 'tenants admit', { erasure, digest }, () => records.remove(erasure));
       return { tenant, erasure, droppedSince: record.at };

@@ -7,7 +7,7 @@ import { isOfTenants } from '../../pipeline/tenant.ts';
 import { readHostStatuses } from '../../procedures/status/host-status.ts';
 import { defineOperation } from '../operation.ts';
 import { clip, plural, size, textTable } from '../../procedures/table.ts';
-import { tenantsError } from '../../procedures/tenants/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { SHOWN_OF_TENANT, lettersByTenant, tenantsOf } from '../../procedures/tenants/tenant-table.ts';
 import { declaredTenant } from '../../procedures/tenants/tenant-flag.ts';
 import { recordCounted } from '../../procedures/tenants/tenant-counts.ts';
@@ -43,7 +43,7 @@ export const tenantsList = defineOperation({
     const known = model.containers.filter((one) => isOfTenants(one, rule.field)).map(({ name }) => name);
     if (container !== undefined && !known.includes(container)) {
       const what = `No container ${container} belongs to tenants${suggestion(container, known)}`;
-      throw tenantsError('container-of-no-tenant', what);
+      throw sharedError('not-found', what, { hint: 'Name a container whose documents have the tenant’s field.' });
     }
     const services = await workspace.services();
     const sizes = await sizesOf({

@@ -164,7 +164,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       const poor = openDatabase(server.url.replace('millrace@', 'shop@'));
       const sink = tableSink({ layout: layout('app.store'), database: poor });
       await expect(sink.write([entry(1, 'a', 2)], signal)).rejects.toMatchObject({
-        code: 'postgres-denied',
+        code: 'denied',
         retryable: true,
         message: expect.stringContaining('row-level security'),
       });

@@ -160,7 +160,7 @@ it('drops undeclared tables that are named, with their views and the references 
       expect.stringContaining('--undeclared orders'),
     ]) as string[],
   });
-  await expect(clean('customers')).rejects.toMatchObject({ code: 'projection-unknown' });
+  await expect(clean('customers')).rejects.toMatchObject({ code: 'not-found' });
   await client.query('CREATE VIEW own AS SELECT id FROM orders');
   await expect(clean('orders')).rejects.toMatchObject({
     code: 'tables-view-used',

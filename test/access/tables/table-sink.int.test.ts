@@ -277,7 +277,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       await client.query('CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA millrace TO reader');
       const poor = openDatabase(server.url.replace('millrace@', 'reader@'));
       await expect(tableSink({ layout, database: poor }).write([entry(spec, ORDER)], signal)).rejects.toMatchObject({
-        code: 'postgres-denied',
+        code: 'denied',
       });
       await poor.close();
       await client.query('DROP OWNED BY reader; DROP ROLE reader');

@@ -169,7 +169,7 @@ it('names the document that a unique key of the container keeps out', async () =
   await database.containers.create({ id: 'Unique', partitionKey: { paths: ['/tenant'] }, uniqueKeyPolicy });
   await database.container('Unique').items.create(order('other', { cents: 0 }));
   await expect(copyArchive(archive, {}, { ...INTO, into: 'Unique' })).rejects.toMatchObject({
-    code: 'restore-refused',
+    code: 'document-refused',
     message: expect.stringMatching(/^Container Unique has no document o0 .* unique key$/) as string,
   });
   expect((await all('Unique')).map(({ id }) => id)).toEqual(['other']);

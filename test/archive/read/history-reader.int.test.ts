@@ -174,7 +174,7 @@ test('what can’t be read is an error that says which blob, and is not remember
 
 test('bad input is refused before anything is read', async () => {
   const { history, stage, blobs } = await opened('refused');
-  const wrong = { code: 'document-address-wrong' };
+  const wrong = { code: 'option-invalid' };
   await expect(history.read('', 't', 'a')).rejects.toMatchObject(wrong);
   await expect(history.coldRead('Orders', 't', '')).rejects.toMatchObject(wrong);
   await expect(history.coldRead('Orders', [], 'a')).rejects.toMatchObject(wrong);

@@ -96,5 +96,5 @@ it('asks the service for a policy of the blob, and says it when the account can 
   ]);
   expect(await collect(store.listRetained('', Date.UTC(2026, 0, 2)))).toEqual(['a']);
   for (const name of ['none', 'gone'])
-    await expect(store.retain(name, until, true)).rejects.toMatchObject({ code: 'retention-refused' });
+    await expect(store.retain(name, until, true)).rejects.toMatchObject({ code: 'immutability-off' });
 });

@@ -156,11 +156,11 @@ it('a call that hangs ends when it is cancelled', async () => {
 
 describe('an error of a tool names cause and remedy', () => {
   it.each([
-    ['model_chek', {}, 'tool-unknown', /did you mean model_check\?\nUse one of: .*model_check/],
-    ['projections_rebuild', {}, 'tool-unknown', /There is no tool projections_rebuild/],
-    ['model_check', { sarif: true }, 'tool-field-unknown', /model_check has no field sarif\nUse one of: directory/],
+    ['model_chek', {}, 'not-found', /did you mean model_check\?\nUse one of: .*model_check/],
+    ['projections_rebuild', {}, 'not-found', /There is no tool projections_rebuild/],
+    ['model_check', { sarif: true }, 'input-invalid', /model_check has no field sarif\nUse one of: directory/],
     ['model_check', { failOn: 'never' }, 'input-invalid', /fail-on: .*"error"\|"warning"/],
-    ['model_check', { explain: 'unheard' }, 'rule-unknown', /There is no rule unheard/],
+    ['model_check', { explain: 'unheard' }, 'not-found', /There is no rule unheard/],
     ['plan', {}, 'pipeline-missing', /There is no pipeline/],
   ])('%s %j: %s', async (name, input, code, message) => {
     await connect();
@@ -174,7 +174,7 @@ describe('an error of a tool names cause and remedy', () => {
     await connect();
     pipeline('process.exit(3);');
     const { isError, structured, said } = await call('plan');
-    expect([isError, structured.error?.code]).toEqual([true, 'tool-ended']);
+    expect([isError, structured.error?.code]).toEqual([true, 'process-ended']);
     expect(said).toContain('exit code 3');
     expect((await call('model_check', { explain: 'B11' })).isError).toBe(false);
   });

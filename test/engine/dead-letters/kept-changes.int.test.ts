@@ -19,7 +19,7 @@ const change = (id: string, lsn: number, text = 'small'): Change => ({
   op: 'upsert',
   doc: { id, text },
 });
-const refused = (of: Change) => [{ change: of, error: new MillraceError('event-too-large', 'Too large') }];
+const refused = (of: Change) => [{ change: of, error: new MillraceError('too-large', 'Too large') }];
 
 async function state() {
   const { emulator, container } = await emulate();

@@ -90,7 +90,7 @@ describe('a backlog', () => {
     await before.setAside('a', changes(1, 21));
     const after = await open(15);
     await expect(before.setAside('a', changes(21, 23))).rejects.toMatchObject({
-      code: 'backlog-lost',
+      code: 'overtaken',
       retryable: true,
     });
     expect(after.holds('a')).toBe(true);
@@ -104,7 +104,7 @@ describe('a backlog', () => {
     await whole.setAside('a', changes(1, 101));
     const left = await open(100, { min: '', max: '20' });
     const right = await open(100, { min: '20', max: 'FF' });
-    await expect(whole.setAside('a', changes(101, 102))).rejects.toMatchObject({ code: 'backlog-lost' });
+    await expect(whole.setAside('a', changes(101, 102))).rejects.toMatchObject({ code: 'overtaken' });
     const [one, other] = [await drained(left), await drained(right)];
     expect(one.length).toBeGreaterThan(20);
     expect(other.length).toBeGreaterThan(20);

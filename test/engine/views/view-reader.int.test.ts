@@ -26,7 +26,7 @@ const at = { version: 1, container, type };
 
 test('the one pipeline that has run is meant, whatever it is called', async () => {
   const views = openViews(state, { refreshMs: 0 });
-  await expect(views.current('lists')).rejects.toMatchObject({ code: 'view-unknown' });
+  await expect(views.current('lists')).rejects.toMatchObject({ code: 'not-found' });
   await run('shop', 'lists');
   expect(await views.current('lists')).toEqual(at);
 });
@@ -35,7 +35,7 @@ test('of several one is to be named, unless one has the name that is nobody’s 
   await run('shop', 'lists');
   await run('billing', 'totals');
   await expect(openViews(state).current('lists')).rejects.toMatchObject({
-    code: 'view-pipeline-unnamed',
+    code: 'option-invalid',
     message: 'The container holds the views of several pipelines: billing, shop',
   });
   expect(await openViews(state, { pipeline: 'billing' }).current('totals')).toEqual(at);

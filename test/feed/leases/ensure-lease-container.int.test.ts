@@ -36,12 +36,12 @@ describe('the lease container', () => {
     await database.containers.create({ id: 'short', partitionKey: '/id', defaultTtl: 3600 });
     for (const [id, code, message] of [
       ['typed', 'lease-container-key', 'The lease container typed has the partition key /type'],
-      ['off', 'lease-container-ttl', 'The lease container off has no default time to live'],
-      ['short', 'lease-container-ttl', 'The lease container short has a default time to live of 3600 s'],
+      ['off', 'container-unfit', 'The lease container off has no default time to live'],
+      ['short', 'container-unfit', 'The lease container short has a default time to live of 3600 s'],
     ] as const)
       await expect(ensureLeaseContainer(database, id)).rejects.toMatchObject({ code, message });
     await expect(ensureLeaseContainer(client.database('nowhere'), 'leases')).rejects.toMatchObject({
-      code: 'database-missing',
+      code: 'missing',
       message: 'There is no database nowhere',
     });
     emulator.faults({ rules: [{ operation: 'colls.post', status: 403 }] });

@@ -77,7 +77,7 @@ it('names what is not as it was written, and what it can’t write', async (cont
   expect(isWholeShard(other!)).toBe(false);
   expect(formatMoves(other!)).toContain('lost are the last ones of o');
   await expect(run({ rules: { ...dearer, change: () => undefined } })).rejects.toMatchObject({
-    code: 'moving-nothing',
+    code: 'unloadable',
   });
 });
 

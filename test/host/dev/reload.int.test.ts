@@ -50,17 +50,17 @@ describe('a run of dev goes over to a changed pipeline', () => {
     for (const spec of fingerprinted(before)) expect(await written.check(spec)).toBeUndefined();
     await expect(reload({})).resolves.toBeUndefined();
     await expect(reload(withMost())).rejects.toMatchObject({
-      code: 'dev-version',
+      code: 'dev-restart',
       message: expect.stringContaining('measures.most was absent'),
       hint: expect.stringContaining('Declare version 2 of days beside version 1'),
     });
     await expect(reload({ projections: before.projections.slice(1) })).rejects.toMatchObject({
-      code: 'dev-version',
+      code: 'dev-restart',
       message: expect.stringContaining('summaries@1 is current'),
     });
     // Another version in its place is the same to hosts: they would wait for the current one.
     await expect(reload(projections(({ name }) => (name === 'days' ? { version: 2 } : {})))).rejects.toMatchObject({
-      code: 'dev-version',
+      code: 'dev-restart',
       message: expect.stringContaining('days@1 is current'),
     });
   });

@@ -58,10 +58,10 @@ describe('the files of an app', () => {
 
 describe('indexing', () => {
   it.each([
-    ['no main', { 'package.json': '{}' }, 'app-missing'],
-    ['a main that matches nothing', { 'package.json': '{"main":"dist/*.js"}' }, 'app-unbuilt'],
-    ['a file that throws', { 'package.json': '{"main":"a.mjs"}', 'a.mjs': 'throw new Error("no")' }, 'app-broken'],
-    ['a file that registers nothing', { 'package.json': '{"main":"a.mjs"}', 'a.mjs': '' }, 'app-empty'],
+    ['no main', { 'package.json': '{}' }, 'app-invalid'],
+    ['a main that matches nothing', { 'package.json': '{"main":"dist/*.js"}' }, 'app-invalid'],
+    ['a file that throws', { 'package.json': '{"main":"a.mjs"}', 'a.mjs': 'throw new Error("no")' }, 'app-invalid'],
+    ['a file that registers nothing', { 'package.json': '{"main":"a.mjs"}', 'a.mjs': '' }, 'app-invalid'],
   ])('says what the host would keep to itself: %s', async (_, files, code) => {
     for (const [file, text] of Object.entries(files)) write(file, text);
     await expect(indexApp(new FunctionsCore(), root)).rejects.toMatchObject({ code, hint: expect.any(String) });

@@ -227,8 +227,8 @@ describe('a running trigger', () => {
   });
 
   it.each([
-    ['a hub', { eventHubName: 'nowhere' }, 'event-hub-missing', /nowhere/],
-    ['a consumer group', { consumerGroup: 'nobody' }, 'event-hub-missing', /consumer group nobody/],
+    ['a hub', { eventHubName: 'nowhere' }, 'missing', /nowhere/],
+    ['a consumer group', { consumerGroup: 'nobody' }, 'missing', /consumer group nobody/],
   ])('does not start on %s that isn’t there', async (_, more, code, message) => {
     await using hubs = await openHubs();
     const starting = run(

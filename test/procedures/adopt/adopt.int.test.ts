@@ -83,7 +83,10 @@ describe('adopting', () => {
     const { world, prefix, host } = await stage(2);
     await host.stop();
     const error = await world.refusal(leasesAdopt, { prefix });
-    expect(error).toMatchObject({ code: 'start-needed', hint: expect.stringContaining('--start beginning') as string });
+    expect(error).toMatchObject({
+      code: 'input-invalid',
+      hint: expect.stringContaining('--start beginning') as string,
+    });
     expect(world.clock.total).toBe(0);
     expect(await world.refusal(leasesAdopt, { prefix, start: 'soon' })).toMatchObject({ code: 'input-invalid' });
     await world.run(leasesAdopt, { prefix, start: '2000-01-01' });
@@ -125,10 +128,10 @@ describe('adopting', () => {
     await world.leases.items.create({ id: `${days}..0`, ...lease });
     await world.derive();
     for (const [given, code] of [
-      [own, 'prefix-own'],
-      [elsewhere, 'monitored-unknown'],
-      [days, 'source-unknown'],
-      [prefix.slice(0, -1), 'prefix-unknown'],
+      [own, 'input-invalid'],
+      [elsewhere, 'not-found'],
+      [days, 'not-found'],
+      [prefix.slice(0, -1), 'leases-none'],
     ] as const)
       for (const operation of [leasesAdopt, leasesHandback])
         expect(await world.refusal(operation, { prefix: given })).toMatchObject({

@@ -167,7 +167,7 @@ it('a container with another key, or where an erasure wouldn’t look, is refuse
   const unused = { ...loaded, pipeline: { ...loaded.pipeline, projections: [], embeds: [] } };
   const into = (name: string, ...archives: { spec: typeof spec }[]): Promise<void> =>
     assertInto(name, archives, unused, stage.services);
-  await expect(into('StoreCountries', { spec })).rejects.toMatchObject({ code: 'container-key-differs' });
+  await expect(into('StoreCountries', { spec })).rejects.toMatchObject({ code: 'container-unfit' });
   const other = { ...spec, name: 'stores-cold', from: { container: 'Stores', type: 'store' } };
   await expect(into('Summaries', { spec }, { spec: other })).rejects.toMatchObject({
     code: 'input-invalid',
@@ -177,6 +177,6 @@ it('a container with another key, or where an erasure wouldn’t look, is refuse
   const containers = loaded.model.containers.map((of) => (of.name === 'Summaries' ? { ...of, types: [] } : of));
   const untold = { ...unused, model: { ...loaded.model, containers } };
   await expect(assertInto('Summaries', [{ spec }], untold, stage.services)).rejects.toMatchObject({
-    code: 'container-of-no-tenant',
+    code: 'not-found',
   });
 });

@@ -72,7 +72,7 @@ it.each([
   [['--value', 'b', '--container', 'Ordrs'], 'container-missing'],
   [['--from', 'Nothing.storeId', '--by', 'customerId'], 'container-missing'],
   [['--value', 'b', '--container', 'Days'], 'backfill-key'],
-  [['--value', 'b', '--container', 'Countries'], 'container-of-no-tenant'],
+  [['--value', 'b', '--container', 'Countries'], 'not-found'],
 ])('refuses %j', async (args, code) => {
   for (const mode of ['--yes', '--dry-run']) {
     const result = await backfill(...args, mode, '--json');

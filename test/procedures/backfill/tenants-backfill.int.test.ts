@@ -267,7 +267,7 @@ describe('one process', () => {
     const lock = { id: 'Orders', pk: 'backfilling', type: 'millrace.backfilling', holder: 'x', actor: 'root' };
     const renewedAt = new Date().toISOString();
     await shop.services.place.state.items.create({ ...lock, renewedAt });
-    await expect(run(quiet(shop))).rejects.toMatchObject({ code: 'backfill-runs', message: /root renewed it/ });
+    await expect(run(quiet(shop))).rejects.toMatchObject({ code: 'under-way', message: /root renewed it/ });
     const later = { ...systemClock, now: () => Date.now() + ABANDONED_MS };
     expect(await run(quiet(shop), { clock: later })).toMatchObject({ written: 1, left: 0 });
   });
@@ -276,7 +276,7 @@ describe('one process', () => {
     await put(order('o1'));
     const ended = await Promise.allSettled([run(quiet(shop)), run(quiet(shop))]);
     expect(ended.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
-    expect(ended.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'backfill-runs' } });
+    expect(ended.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'under-way' } });
     expect((await stored(shop, 'Orders'))['o1']).toMatchObject({ storeId: 's1' });
   });
 
@@ -285,7 +285,7 @@ describe('one process', () => {
     const { state } = shop.services.place;
     const gate = await ensureGate(state, 'Orders');
     await changeGate(state, gate, { state: 'open', target: { container: 'Summaries' } });
-    await expect(run(quiet(shop))).rejects.toMatchObject({ code: 'backfill-moved' });
+    await expect(run(quiet(shop))).rejects.toMatchObject({ code: 'wrong-state' });
     expect((await stored(shop, 'Orders'))['o1']).not.toHaveProperty('storeId');
   });
 });

@@ -19,10 +19,10 @@ it('is reported by doctor, and can be discarded; what hosts drain can’t', asyn
 
   expect((await world.run(doctor)).text).toContain('1 queue of changes of Gone are set aside');
   expect(await world.refusal(deadLettersDiscard, { ...ASKED, deferred: 'Orders' })).toMatchObject({
-    code: 'backlog-drained',
+    code: 'wrong-state',
   });
   expect(await world.refusal(deadLettersDiscard, { ...ASKED, deferred: 'Gon' })).toMatchObject({
-    code: 'backlog-none',
+    code: 'not-found',
   });
   expect(await world.plan(deadLettersDiscard, ASKED)).toEqual(['remove 1 queue of changes of Gone']);
   expect((await world.run(deadLettersDiscard, ASKED)).text).toBe('5 documents of the backlog of Gone removed.');

@@ -125,7 +125,7 @@ describe('doctor', () => {
     await vi.waitFor(
       () =>
         expect(app.sources().flatMap(({ leases }) => leases.map(({ failure }) => failure))).toContainEqual(
-          expect.objectContaining({ code: 'container-denied' }),
+          expect.objectContaining({ code: 'denied' }),
         ),
       30_000,
     );

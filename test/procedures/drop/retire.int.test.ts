@@ -94,7 +94,7 @@ describe('a projection that the pipeline no longer declares', () => {
     expect(await size('Days')).toBe(0);
     expect(await letters()).not.toContain('days@1');
     expect(Object.keys((await views().read()) ?? {})).toEqual(['summaries']);
-    await expect(openViews(stage.services.place.state).current('days')).rejects.toMatchObject({ code: 'view-unknown' });
+    await expect(openViews(stage.services.place.state).current('days')).rejects.toMatchObject({ code: 'not-found' });
     expect(await asked(without, 'days')).toBeUndefined();
   });
 
@@ -113,7 +113,7 @@ describe('a projection that the pipeline no longer declares', () => {
     await old.drained(signal);
     expect((await compare(stage, 'summaries@1')).found.size).toBe(2);
     expect(await size('Days')).toBeGreaterThan(0);
-    await expect(openViews(stage.services.place.state).current('days')).rejects.toMatchObject({ code: 'view-unknown' });
+    await expect(openViews(stage.services.place.state).current('days')).rejects.toMatchObject({ code: 'not-found' });
     const again = await asked(without, 'days');
     expect(again).toHaveProperty('since');
     await retire({ ...parts(without, 'days'), clock: new Skipping() }, again!);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { AzureBlobStore } from '../../../src/archive/blobs/azure-blob-store.ts';
-import { archiveError } from '../../../src/archive/errors.ts';
+import { sharedError } from '../../../src/base/shared-errors.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { ErasureRecords } from '../../../src/engine/erasures/record.ts';
 import { offered } from '../../../src/host/http/offered.ts';
@@ -93,7 +93,7 @@ it('begins nothing without the right to delete', async () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining(`may not delete in container ${container}`)]);
   }
   const store = new AzureBlobStore(blobs);
-  store.remove = () => Promise.reject(archiveError('storage-denied', 'The storage account refused access'));
+  store.remove = () => Promise.reject(sharedError('denied', 'The storage account refused access'));
   const parts = { ...(await eraseOptions(stage, undefined, 'open-store')), store };
   await expect(assertMayErase(parts)).rejects.toMatchObject({ code: 'erase-denied' });
   await parts.records.remove(parts.record.id);
@@ -134,7 +134,7 @@ it('erases, certifies in a file and in the state container, and names the tenant
     .fetchAll();
   expect(resources).toMatchObject([{ arguments: { erasure: value.erasure, digest }, outcome: 'done' }]);
   // The same file isn't written again, and nothing begins.
-  await expect(erased({ tenant: GONE, out: 'erased.json' })).rejects.toMatchObject({ code: 'export-exists' });
+  await expect(erased({ tenant: GONE, out: 'erased.json' })).rejects.toMatchObject({ code: 'exists' });
   expect(await readdir(folder)).toEqual(['erased.json']);
   // A run that goes on doesn't wait for the stop again.
   expect((await erased({ tenant: GONE })).waited).toBeLessThan(2 * 197_000);

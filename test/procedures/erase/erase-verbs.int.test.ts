@@ -91,11 +91,11 @@ it('a migration doesn’t begin while a tenant is being erased, ends at its next
   });
   const options = { state, source: stage.container('Orders'), target, signal, readLagMs: 0 };
   const { id } = await records.begin('gone', Date.now());
-  await expect(migrate(options)).rejects.toMatchObject({ code: 'migrate-erasing' });
+  await expect(migrate(options)).rejects.toMatchObject({ code: 'under-way' });
   await records.remove(id);
   let begun = '';
   const progress = async (): Promise<void> => void (begun ||= (await records.begin('gone', Date.now())).id);
-  await expect(migrate({ ...options, progress })).rejects.toMatchObject({ code: 'migrate-erasing' });
+  await expect(migrate({ ...options, progress })).rejects.toMatchObject({ code: 'under-way' });
   await records.update(begun, (record) => ({ ...record, state: 'erased' }));
   expect(await migrate(options)).toMatchObject({ into: 'Moved' });
   await records.remove(begun);

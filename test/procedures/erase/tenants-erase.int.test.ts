@@ -193,7 +193,7 @@ it('one process at a time erases', async () => {
     async () => expect((await stage.services.place.state.item('erase', 'erasing').read()).statusCode).toBe(200),
     30_000,
   );
-  await expect(erase(options)).rejects.toMatchObject({ code: 'erase-runs' });
+  await expect(erase(options)).rejects.toMatchObject({ code: 'under-way' });
   resolve();
   await first;
 });

@@ -210,7 +210,7 @@ it('an erasure waits for a move of the tenant, and no move begins beside an eras
   const { id } = await records.begin(GONE, Date.now());
   const erasures = async () => [id];
   const move = async () => moveMapping(moveOptions({ erasures }), await stage.map.mapping('s0'), shardOf('west'));
-  await expect(move()).rejects.toMatchObject({ code: 'move-erasure' });
+  await expect(move()).rejects.toMatchObject({ code: 'under-way' });
   // One that has begun is looked for again after the wait, when every read shows it.
   const late = await deadMove({ shardOf }, stage);
   expect((await erase()).code).toBe(1);

@@ -38,6 +38,6 @@ process.send?.('ready');
 await once(process, 'message');
 // Killed at its last request, a migration has taken effect, and another run has nothing to do.
 await works[verb]?.().catch((error: unknown) => {
-  if (!(error instanceof MillraceError && error.code === 'migration-done')) throw error;
+  if (!(error instanceof MillraceError && error.code === 'wrong-state')) throw error;
 });
 process.exit(0);

@@ -73,7 +73,7 @@ it('its keys are online again where they were, for writes too, and the move goes
   // The dead process was only slow: nothing that it sends now changes the map.
   const owner = `move-${left!.move.id}`;
   const zombie = stage.map.updateMapping(offline, { status: 'online', shard: stage.east }, { owner });
-  await expect(zombie).rejects.toMatchObject({ code: 'mapping-void' });
+  await expect(zombie).rejects.toMatchObject({ code: 'stale' });
   // The next one doesn't wait for the dead one, whatever the time.
   await stage.move(1, stage.east, { clock: later });
   expect(await stage.stored(stage.east, 1)).toEqual([order('a', 5), order('b')]);

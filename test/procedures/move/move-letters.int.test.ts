@@ -142,9 +142,9 @@ it('the retry of a reaction that waits while its key moves runs in the new shard
   expect(await queued({ tenant: 's0', code: 'another' })).toMatchObject({
     places: ['north', 'west'].map((place) => ({ place, ok: true, value: [] })),
   });
-  await expect(queued({ id: 'o9', key: '["s0"]' })).rejects.toMatchObject({ code: 'dead-letter-unknown' });
+  await expect(queued({ id: 'o9', key: '["s0"]' })).rejects.toMatchObject({ code: 'not-found' });
   // An id alone may be another tenant's in another shard.
-  await expect(queued({ id: 'o1' })).rejects.toMatchObject({ code: 'dead-letter-unknown' });
+  await expect(queued({ id: 'o1' })).rejects.toMatchObject({ code: 'not-found' });
   refusing.clear();
   expect(await retry()).toMatchObject([{ outcome: 'applied' }]);
   expect(await retry()).toEqual([]);

@@ -56,9 +56,9 @@ it('a tenant is moved on the command line, after its plan, and the move is liste
   expect(await tenantsIn('west')).toEqual([8, 100, 150, 199, 200]);
   expect(await told('moves tenants')).toMatch(/7 +west +east +done/);
   const again = await stage.json('move tenants --key 7 --to east');
-  expect([again.code, again.value]).toMatchObject([2, { error: { code: 'move-there' } }]);
+  expect([again.code, again.value]).toMatchObject([2, { error: { code: 'wrong-state' } }]);
   const other = await stage.json('moves tenants --cancel nothing');
-  expect([other.code, other.value]).toMatchObject([2, { error: { code: 'move-unknown' } }]);
+  expect([other.code, other.value]).toMatchObject([2, { error: { code: 'not-found' } }]);
   const audit = await cli(['audit'], { directory: stage.directory });
   expect(audit.stdout).toContain('shards move');
 });
@@ -122,7 +122,7 @@ it('what makes no sense of a range is refused, and leaves the map as it was', as
         message: expect.stringMatching(/^--low \d+ is not below --high 100$/),
       });
   expect(await refusal('merge ranges --at 250')).toMatchObject({
-    code: 'mappings-not-neighbours',
+    code: 'wrong-state',
     message: '[0, 250) and [250, 300) are on two shards',
     hint: expect.stringContaining('`millrace shards merge ranges --at 250 --to SHARD`'),
   });
@@ -162,7 +162,7 @@ it('a range whose mover has died is one move: its command goes on, and cancel-mo
   });
   const id = (value as { id: string }[]).at(-1)!.id;
   const other = await stage.json('move ranges --low 8 --high 100 --to east');
-  expect([other.code, other.value]).toMatchObject([1, { error: { code: 'move-under-way' } }]);
+  expect([other.code, other.value]).toMatchObject([1, { error: { code: 'under-way' } }]);
   // A batch goes by the id of its range.
   const unknown = await stage.json('moves ranges --cancel nothing');
   expect(unknown.value).toMatchObject({ error: { hint: expect.stringContaining(`Under way: ${id}. `) } });

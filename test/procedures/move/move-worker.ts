@@ -54,6 +54,6 @@ async function move({ moves, to }: MoveOrder): Promise<MoveAnswer> {
     return { moved: await moveMapping(options, await map.mapping(moves), await map.shard({ database: to })) };
   } catch (error) {
     const { code, message } = error as { readonly code?: string; readonly message: string };
-    return code === 'move-there' ? {} : { error: `${code ?? 'error'}: ${message}` };
+    return code === 'wrong-state' ? {} : { error: `${code ?? 'error'}: ${message}` };
   }
 }

@@ -66,7 +66,7 @@ describe(`a tenant moves (seed ${SEED})`, () => {
     while (deaths < 15 && (await dies(20 + random.int(120)))) deaths += 1;
     await stage.move(1, stage.east, { takeOver: true }).catch((error: unknown) => {
       // One finished it that died after its last request.
-      if ((error as { code?: string }).code !== 'move-there') throw error;
+      if ((error as { code?: string }).code !== 'wrong-state') throw error;
     });
     await writers.more(50);
     await writers.stop();
@@ -185,9 +185,9 @@ describe('a move is refused', () => {
   it('into a shard that has documents of the keys, or has the keys, and of an offline mapping', async () => {
     await stage.orders(stage.east).items.create(order('x'));
     expect(await refusal(stage.move(1, stage.east))).toBe('move-target-full');
-    expect(await refusal(stage.move(5, stage.east))).toBe('move-there');
+    expect(await refusal(stage.move(5, stage.east))).toBe('wrong-state');
     await stage.map.markOffline(await stage.mapping(2));
-    expect(await refusal(stage.move(2, stage.east))).toBe('move-offline');
+    expect(await refusal(stage.move(2, stage.east))).toBe('wrong-state');
     expect(await refusal(stage.move(99, stage.east))).toBe('mapping-missing');
     await stage.map.lockMapping(await stage.mapping(3), 'someone');
     expect(await refusal(stage.move(3, stage.east))).toBe('mapping-locked');
@@ -196,7 +196,7 @@ describe('a move is refused', () => {
   it('into a shard without the container, or with another key, or without the state container', async () => {
     const database = stage.database('east');
     await database.container('millrace').delete();
-    expect(await refusal(stage.move(1, stage.east))).toBe('move-state-missing');
+    expect(await refusal(stage.move(1, stage.east))).toBe('missing');
     await database.container('Orders').delete();
     await database.containers.create({ id: 'millrace', partitionKey: '/pk', defaultTtl: -1 });
     expect(await refusal(stage.move(1, stage.east))).toBe('container-missing');
@@ -208,12 +208,12 @@ describe('a move is refused', () => {
         version: PartitionKeyDefinitionVersion.V2,
       },
     });
-    expect(await refusal(stage.move(1, stage.east))).toBe('move-keys-differ');
+    expect(await refusal(stage.move(1, stage.east))).toBe('container-unfit');
   });
 
   it('of documents that the archive has, or will let expire, and nothing of it is left', async () => {
     await stage.orders(stage.west).items.create({ ...order('a', 2), _mr: { archived: {} } });
-    expect(await refusal(stage.move(2, stage.east))).toBe('move-leaving');
+    expect(await refusal(stage.move(2, stage.east))).toBe('under-way');
     await stage
       .database('west')
       .container('millrace')
@@ -231,15 +231,15 @@ describe('a move is refused', () => {
   it('while another one of the keys is under way, or copies the other way', async () => {
     await stage.orders(stage.west).items.create(order('a'));
     await endWithin('copying');
-    expect(await refusal(stage.move(1, stage.east))).toBe('move-under-way');
-    expect(await refusal(stage.move(5, stage.west))).toBe('move-opposite');
+    expect(await refusal(stage.move(1, stage.east))).toBe('under-way');
+    expect(await refusal(stage.move(5, stage.west))).toBe('under-way');
     expect(await refusal(stage.map.markOffline(await stage.mapping(1)))).toBe('mapping-locked');
     const options = await stage.optionsOfProcess(stage.client, { takeOver: true });
     const [move] = await movesOf(options.maps, 'tenants', signal);
     await cancelMove(options, move!.id);
     expect(await refusal(stage.move(5, stage.west))).toBe('no refusal');
     expect(await refusal(cancelMove(options, move!.id))).toBe('move-flipped');
-    expect(await refusal(cancelMove(options, 'nothing'))).toBe('move-unknown');
+    expect(await refusal(cancelMove(options, 'nothing'))).toBe('not-found');
   });
 });
 

@@ -249,7 +249,7 @@ describe(`a way back (seed ${SEED})`, () => {
     const both = await Promise.allSettled([promoteBack(opts('days@1')), promoteBack(opts('days@1'))]);
     const codes = both.map((one) => (one.status === 'rejected' ? (one.reason as { code?: string }).code : 'done'));
     expect(codes).toContain('done');
-    for (const code of codes) expect(['done', 'promotes-already', 'overtaken', 'no-way-back']).toContain(code);
+    for (const code of codes) expect(['done', 'under-way', 'overtaken', 'no-way-back']).toContain(code);
     for (let n = 0; n < 40; n++) await writeAny(stage, random);
     await app.drained(signal);
     expect(await view('days')).toMatchObject({ current: { version: 1 }, previous: { version: 2 }, flips: 2 });
@@ -300,7 +300,7 @@ describe('a freeze', () => {
       ...of,
       staged: of.staged && { ...of.staged, frozenUntil: '2026-01-01T00:00:00.000Z' },
     }));
-    await expect(there).rejects.toMatchObject({ code: 'promotes-already' });
+    await expect(there).rejects.toMatchObject({ code: 'under-way' });
     await promote(opts('summaries@2'));
     const back = promoteBack({ ...opts('summaries@1'), viewsRefreshMs: 1_000 });
     back.catch(() => undefined);
@@ -309,7 +309,7 @@ describe('a freeze', () => {
       const { frozenUntil: _, ...previous } = of.previous ?? ({} as never);
       return { ...of, previous };
     });
-    await expect(back).rejects.toMatchObject({ code: 'promotes-already' });
+    await expect(back).rejects.toMatchObject({ code: 'under-way' });
     expect(await view('summaries')).toMatchObject({ current: { version: 2 }, previous: { version: 1 } });
   });
 });

@@ -111,7 +111,7 @@ describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
     const target = { ...opts('summaries@2'), name: 'summaries' };
     await expect(drop({ ...target, version: 2 })).rejects.toMatchObject({ code: 'version-current' });
     await expect(drop({ ...target, version: 1 })).rejects.toMatchObject({ code: 'still-readable' });
-    await expect(drop({ ...target, version: 3 })).rejects.toMatchObject({ code: 'version-unknown' });
+    await expect(drop({ ...target, version: 3 })).rejects.toMatchObject({ code: 'not-found' });
     const dropped = await drop({ ...target, version: 1, now: Date.parse(readableUntil ?? '') });
     expect(dropped.documents).toBeGreaterThanOrEqual(before.size);
     expect((await compare(stage, 'summaries@1')).found.size).toBe(0);
@@ -145,7 +145,7 @@ describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
     await stage
       .container('SummariesTwo')
       .items.upsert({ id: 'x', type: 'summary', storeId: 's1', _mr: { by: 'summaries@2' } });
-    await expect(rebuild(opts('summaries@2'))).rejects.toMatchObject({ code: 'version-exists' });
+    await expect(rebuild(opts('summaries@2'))).rejects.toMatchObject({ code: 'exists' });
     await drop({ ...opts('summaries@2'), name: 'summaries', version: 2 });
     await views().change('summaries', (view) => ({
       ...view,

@@ -93,7 +93,7 @@ it('no key moves while a shard is recovered, and a move that was refused leaves 
     await stage.map.mapping('s1'),
     to,
   );
-  await expect(moved).rejects.toMatchObject({ code: 'move-recovery' });
+  await expect(moved).rejects.toMatchObject({ code: 'under-way' });
   expect((await movesOf(maps, stage.map.name, signal)).map(({ step }) => step)).toEqual(['cancelled']);
   expect(await stage.map.lockOwner(await stage.map.mapping('s1'))).toBeUndefined();
   expect(await recovering).toMatchObject({ code: 0 });

@@ -102,7 +102,7 @@ describe('a state that is older than a migration', () => {
     expect({ ok: decided.ok, writers: decided.value.writers }).toEqual({ ok: true, writers: { Orders: 'ByCustomer' } });
     await vi.waitUntil(async () => (await starting()) === 'ByCustomer', 20_000);
     expect(await running()).toBe('ByCustomer');
-    await expect(move()).rejects.toMatchObject({ code: 'migration-done' });
+    await expect(move()).rejects.toMatchObject({ code: 'wrong-state' });
     expect(ofGates((await run()).value.findings)).toEqual([]);
   }, 120_000);
 
@@ -131,7 +131,7 @@ it('a migration that was half-way is given up by --writers, and begins again in 
   expect(ofGates((await run()).value.left)).toMatchObject([
     { what: expect.stringContaining('a migration to ByCustomer is half-way') as string },
   ]);
-  await expect(move()).rejects.toMatchObject({ code: 'migration-other' });
+  await expect(move()).rejects.toMatchObject({ code: 'wrong-state' });
   expect((await run({ writers: 'Orders=Orders' })).ok).toBe(true);
   await stage.container('ByCustomer').delete();
   await createTarget();

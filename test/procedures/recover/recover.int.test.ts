@@ -205,7 +205,7 @@ describe('a recovery', () => {
     const state = stage.container('millrace');
     const lock = { id: 'cold', pk: 'recovery', type: 'millrace.recovery', holder: 'x', actor: 'Ada' };
     await state.items.create({ ...lock, renewedAt: new Date().toISOString() });
-    expect(await refusal()).toMatchObject({ code: 'recover-runs', message: expect.stringContaining('Ada') });
+    expect(await refusal()).toMatchObject({ code: 'under-way', message: expect.stringContaining('Ada') });
     await state.items.upsert({ ...lock, renewedAt: new Date(Date.now() - 600_000).toISOString() });
     expect((await run()).ok).toBe(true);
     const left = await all('millrace');
@@ -221,7 +221,7 @@ describe('a recovery', () => {
     await stage.container('Days').delete();
     const lock = { id: 'cold', pk: 'recovery', type: 'millrace.recovery', holder: 'x', actor: 'Ada' };
     await stage.container('millrace').items.create({ ...lock, renewedAt: new Date().toISOString() });
-    expect(await refusal()).toMatchObject({ code: 'recover-runs' });
+    expect(await refusal()).toMatchObject({ code: 'under-way' });
     const { resources } = await stage.services.place.database.containers.readAll().fetchAll();
     expect(resources.map(({ id }) => id)).not.toContain('Days');
   }, 120_000);
@@ -233,7 +233,7 @@ describe('a recovery', () => {
     const both = await Promise.allSettled([run(), run()]);
     const done = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     const refused = both.flatMap((one) => (one.status === 'rejected' ? [one.reason as MillraceError] : []));
-    expect(refused.map(({ code }) => code)).toEqual(['recover-runs']);
+    expect(refused.map(({ code }) => code)).toEqual(['under-way']);
     expect(done.map(({ ok, value }) => ({ ok, left: value.left }))).toEqual([{ ok: true, left: [] }]);
     expect(done[0]?.value.created.join()).toContain('Days');
     await derive();

@@ -57,7 +57,7 @@ it('names the setting of an account that refuses, and opens it by another creden
   const [one, two] = servers;
   const places = open({ accounts: [{ ...account(two), key: one.key.replaceAll(/[A-Z]/g, 'a') }] });
   const location = { database: 'shop', endpoint: two.endpoint };
-  const refused = { code: 'account-denied', hint: expect.stringContaining('COSMOS_ACCOUNTS') as string };
+  const refused = { code: 'denied', hint: expect.stringContaining('COSMOS_ACCOUNTS') as string };
   await expect(places.open(location)).rejects.toMatchObject(refused);
   await expect(places.open(location)).rejects.toMatchObject(refused);
   expect((await places.open(location, { credential: { key: two.key } })).id).toBe('shop');

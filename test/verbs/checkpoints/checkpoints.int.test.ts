@@ -56,12 +56,12 @@ it('what can’t be done is refused, by name', async () => {
   await world.write(0, 5);
   await world.derive();
   await world.run(checkpointsSave, { name: 'first' });
-  expect(await world.refusal(checkpointsSave, { name: 'first' })).toMatchObject({ code: 'checkpoint-exists' });
+  expect(await world.refusal(checkpointsSave, { name: 'first' })).toMatchObject({ code: 'exists' });
   expect(await world.refusal(checkpointsSave, { name: 'a b' })).toMatchObject({ code: 'input-invalid' });
   expect(await world.refusal(checkpointsSave, { name: 'a/b' })).toMatchObject({ code: 'input-invalid' });
   for (const operation of [checkpointsRestore, checkpointsDelete]) {
     const error = await world.refusal(operation, { name: 'firs' });
-    expect(error).toMatchObject({ code: 'checkpoint-unknown' });
+    expect(error).toMatchObject({ code: 'not-found' });
     expect(error.message).toContain('did you mean first?');
   }
   await world.orders.delete();
@@ -69,7 +69,7 @@ it('what can’t be done is refused, by name', async () => {
   await database.containers.create({ id: 'Orders', partitionKey: { paths: ['/storeId'] } });
   await world.derive();
   expect(await world.refusal(checkpointsRestore, { name: 'first' })).toMatchObject({
-    code: 'checkpoint-other-container',
+    code: 'position-unusable',
   });
   await world.stage.services.place.state.delete();
   expect(await world.refusal(checkpointsList)).toMatchObject({ code: 'container-missing' });

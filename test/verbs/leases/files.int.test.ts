@@ -129,25 +129,25 @@ describe('a file that can’t be imported', () => {
     const lines = (...documents: unknown[]): string => documents.map((document) => JSON.stringify(document)).join('\n');
     const before = await world.documents();
     for (const [text, code, said] of [
-      ['{"id":', 'file-unreadable', 'f.jsonl:1'],
-      [`${lines(good?.document)}\nhello`, 'file-unreadable', 'f.jsonl:2'],
+      ['{"id":', 'unreadable', 'f.jsonl:1'],
+      [`${lines(good?.document)}\nhello`, 'unreadable', 'f.jsonl:2'],
       [lines(good?.document, { id: 'x', text: 1 }), 'lease-unexplained', 'f.jsonl:2'],
       [lines(7), 'lease-unexplained', 'f.jsonl:1'],
-      [lines(good?.document, good?.document), 'lease-twice', 'f.jsonl:2'],
+      [lines(good?.document, good?.document), 'input-invalid', 'f.jsonl:2'],
       [lines({ ...lease, id: 'x' }), 'lease-unexplained', 'no two dots'],
       ['[]', 'leases-none', 'f.jsonl'],
-      [lines({ ...lease, id: `${own}..0`, ContinuationToken: null }), 'position-missing', 'rewind --to beginning'],
+      [lines({ ...lease, id: `${own}..0`, ContinuationToken: null }), 'position-unusable', 'rewind --to beginning'],
     ] as const) {
       writeFileSync(join(directory, 'f.jsonl'), text);
       const error = await world.refusal(leasesImport, { file: join(directory, 'f.jsonl') });
       expect([error.code, `${error.message} ${error.hint}`]).toEqual([code, expect.stringContaining(said)]);
     }
     expect(await world.refusal(leasesImport, { file: join(directory, 'none') })).toMatchObject({
-      code: 'file-unreadable',
+      code: 'unreadable',
     });
     writeFileSync(join(directory, 'f.jsonl'), lines({ ...lease, id: 'x.y_a_b..0' }));
     expect(await world.refusal(leasesImport, { file: join(directory, 'f.jsonl'), dialect: 'java-epk' })).toMatchObject({
-      code: 'monitored-unknown',
+      code: 'not-found',
     });
     const strange = { ...lease, id: `${own}..1`, version: 9, LeaseToken: '1' };
     await world.leases.items.create(strange);

@@ -201,12 +201,12 @@ describe('bad input', () => {
     for (const [input, code, said] of [
       [{ to: 'yesterday' }, 'input-invalid', 'checkpoint:NAME'],
       [{ to: '"3"', container: 'Orders' }, 'input-invalid', '--lease'],
-      [{ to: '"3"', lease: '99' }, 'lease-unknown', 'Name one of:'],
-      [{ to: 'beginning', prefix: `${own}x` }, 'prefix-unknown', own],
-      [{ to: 'beginning', prefix: 'shop' }, 'prefix-unknown', 'the whole prefix'],
-      [{ to: 'beginning', prefix: 'Orders' }, 'prefix-unknown', 'Orders is a container'],
-      [{ to: 'beginning', container: 'Order' }, 'source-unknown', 'Orders'],
-      [{ to: 'checkpoint:nope' }, 'checkpoint-unknown', 'checkpoints save'],
+      [{ to: '"3"', lease: '99' }, 'not-found', 'Name one of:'],
+      [{ to: 'beginning', prefix: `${own}x` }, 'leases-none', own],
+      [{ to: 'beginning', prefix: 'shop' }, 'leases-none', 'the whole prefix'],
+      [{ to: 'beginning', prefix: 'Orders' }, 'leases-none', 'Orders is a container'],
+      [{ to: 'beginning', container: 'Order' }, 'not-found', 'Orders'],
+      [{ to: 'checkpoint:nope' }, 'not-found', 'checkpoints save'],
       [{ to: 'beginning', leaseExpiration: 5 }, 'input-invalid', '--help'],
     ] as const) {
       const error = await world.refusal(leasesRewind, input);

@@ -31,7 +31,7 @@ test.each([
   ['{ "price": ', 'JSON'],
 ])('%s is refused', async (text, why) => {
   await expect(read(text)).rejects.toMatchObject({
-    code: 'settings-unreadable',
+    code: 'unreadable',
     message: expect.stringContaining(why),
     hint: expect.stringContaining('The settings are: profile'),
   });

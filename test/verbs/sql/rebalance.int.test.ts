@@ -120,7 +120,7 @@ CREATE FUNCTION citus_rebalance_start() RETURNS bigint LANGUAGE sql AS $$ INSERT
       expect((await cli(['sql', 'rebalance', ...flags, '--yes'])).code).toBe(2);
       const audit = JSON.parse((await cli(['audit', '--json', '--pipeline', SHOP])).stdout) as unknown[];
       expect(audit).toMatchObject([
-        { verb: 'sql rebalance', arguments: { table: 'orders' }, outcome: 'failed', result: { code: 'sql-no-citus' } },
+        { verb: 'sql rebalance', arguments: { table: 'orders' }, outcome: 'failed', result: { code: 'unsupported' } },
         {
           verb: 'sql rebalance',
           outcome: 'done',

@@ -2,6 +2,7 @@ import { closeSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
+import { sharedError } from '../../../base/shared-errors.ts';
 import type { UsageError } from '../../../base/errors.ts';
 import { messageOf } from '../../../base/errors.ts';
 import { openPrivate, privateFolder } from '../../private-files.ts';
@@ -14,7 +15,6 @@ import { PhysicalPartition } from './physical-partition.ts';
 import type { StoredChange } from './physical-partition.ts';
 import { ridNumber } from './rids.ts';
 import type { WireDoc } from '../wire/wire.ts';
-import { emulatorError } from '../../errors.ts';
 
 // The lock is exclusive: two servers on one folder would each serve their own memory.
 const SCHEMA = `
@@ -70,7 +70,8 @@ export class StoredJournal {
         "INSERT INTO meta VALUES ('boot', 0) ON CONFLICT DO NOTHING; UPDATE meta SET value = value + 1 WHERE name = 'boot'",
       );
     } catch (error) {
-      throw emulatorError('emulator-data-unusable', `The data folder ${folder} can't be used: ${messageOf(error)}`, {
+      throw sharedError('unwritable', `The data folder ${folder} can't be used: ${messageOf(error)}`, {
+        hint: 'Name a folder that this user may write to and that no other embedded server has open.',
         cause: error,
       });
     }
@@ -254,7 +255,10 @@ export class StoredJournal {
   /** Records that the disk can't be written: no waiting or later request is answered as done. */
   fail(cause: unknown): UsageError {
     const message = `The data folder ${this.#folder} can't be written any more: ${messageOf(cause)}.`;
-    this.#failure = emulatorError('emulator-data-not-written', message, { cause });
+    this.#failure = sharedError('unwritable', message, {
+      hint: 'Free space on its disk, then restart the server. It keeps every write that it has answered.',
+      cause,
+    });
     this.#rollBack();
     process.emitWarning(`${message} ${this.#failure.hint ?? ''}`);
     const waiting = this.#waiting;

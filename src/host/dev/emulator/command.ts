@@ -38,7 +38,7 @@ export async function command(
   const answer = (await response.json().catch(() => ({}))) as Record<string, unknown>;
   if (response.ok) return answer;
   const message = typeof answer['message'] === 'string' ? answer['message'] : `The server answered ${response.status}.`;
-  if (response.status >= 500) throw hostError('emulator-failed', message);
+  if (response.status >= 500) throw hostError('process-ended', message);
   throw sharedError('emulator-command-refused', message, { hint: `See \`millrace emulator ${name} --help\`.` });
 }
 
@@ -46,7 +46,7 @@ function unreachable(endpoint: string, cause: unknown): UsageError {
   const { code } = ((cause as { cause?: unknown }).cause ?? {}) as { code?: unknown };
   const untrusted = code === 'DEPTH_ZERO_SELF_SIGNED_CERT' || code === 'SELF_SIGNED_CERT_IN_CHAIN';
   const why = typeof code === 'string' ? code : messageOf(cause);
-  return hostError('emulator-unreachable', `No embedded server answers at ${endpoint}: ${why}`, {
+  return sharedError('unreachable', `No embedded server answers at ${endpoint}: ${why}`, {
     cause,
     ...(untrusted && {
       hint: 'Set NODE_EXTRA_CA_CERTS to the file that `millrace emulator start --tls FILE` wrote.',

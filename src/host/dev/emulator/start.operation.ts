@@ -86,7 +86,7 @@ export const emulatorStart = defineOperation({
       await writeFile(file, server.certificate).catch(async (cause: unknown) => {
         await broker?.close();
         await server.close();
-        throw sharedError('emulator-file-unusable', `The file ${tls} can't be written: ${messageOf(cause)}`, {
+        throw sharedError('unreadable', `The file ${tls} can't be written: ${messageOf(cause)}`, {
           cause,
           hint: 'Name another file for the certificate.',
         });

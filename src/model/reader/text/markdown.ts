@@ -4,7 +4,7 @@ import type { Nodes, Root, RootContent } from 'mdast';
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
-import { modelError } from '../../errors.ts';
+import { sharedError } from '../../../base/shared-errors.ts';
 import { beginsBlock, plainBlock } from './plain-blocks.ts';
 import { type Line, isBlank, plainLinesOf } from './plain-lines.ts';
 
@@ -19,7 +19,7 @@ const WITHOUT_ADDRESSES = { disable: { null: ['wwwAutolink', 'protocolAutolink',
 const SYNTAX = gfm();
 const NODES = gfmFromMarkdown().filter(({ transforms }) => transforms === undefined);
 
-/** @throws UsageError `document-too-intricate`, with the line */
+/** @throws UsageError `model-wrong`, with the line */
 export function parseMarkdown(text: string, file: string): Root {
   const lines = plainLinesOf(text);
   const children: RootContent[] = [];
@@ -112,9 +112,10 @@ function boundedMarks(file: string, before: number): ReturnType<typeof gfm> {
       seen.set(this, { marks: marks + 1, offset });
       comparisons += marks;
       if (comparisons <= MOST_COMPARISONS) return false;
-      throw modelError(
-        'document-too-intricate',
+      throw sharedError(
+        'model-wrong',
         `${file}, line ${line + before}, can't be read: there are too many of ${MARKS.join(' ')} in one paragraph`,
+        { hint: 'Put code and data into a fence, and add blank lines between paragraphs.' },
       );
     },
     tokenize: (_effects, _ok, leave) => leave,

@@ -1,13 +1,13 @@
 // Reads the bytes of a document as text, and refuses files that can't be a modelling document.
 import { readFile, stat } from 'node:fs/promises';
+import { sharedError } from '../../../base/shared-errors.ts';
 import { UsageError, messageOf } from '../../../base/errors.ts';
 import { inTime } from '../../../base/in-time.ts';
-import { modelError } from '../../errors.ts';
 
 /** Bytes. Real pairs have 20 to 300 KB; a Markdown parser needs seconds for one megabyte of lists. */
 export const LARGEST_DOCUMENT = 1_000_000;
 
-/** @throws UsageError `model-unreadable`, `document-too-large`, `document-encoding`, `document-empty` */
+/** @throws UsageError `unreadable`, `model-wrong` */
 export async function readMarkdown(path: string): Promise<string> {
   let bytes: Buffer;
   try {
@@ -17,10 +17,10 @@ export async function readMarkdown(path: string): Promise<string> {
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;
     const directory = cause instanceof Error && 'code' in cause && cause.code === 'EISDIR';
-    throw modelError(
-      'model-unreadable',
+    throw sharedError(
+      'unreadable',
       `The document ${path} can't be read: ${directory ? 'it is a directory' : messageOf(cause)}`,
-      { cause },
+      { hint: 'Name a folder with `cosmosdb_data_model.md` and `cosmosdb_requirements.md`.', cause },
     );
   }
   return decode(bytes, path);
@@ -32,12 +32,15 @@ export async function readMarkdown(path: string): Promise<string> {
  */
 const LONGEST = { least: 15_000, each: 0.03 };
 
-/** The result of `parse`. @throws UsageError `document-too-slow` if it takes too long for a text of this length */
+/** The result of `parse`. @throws UsageError `model-wrong` if it takes too long for a text of this length */
 export function parsed<T>(text: string, file: string, parse: () => T): T {
   const ms = Math.round(LONGEST.least + LONGEST.each * text.length);
   return inTime(ms, parse, (cause) => {
     const why = `${file} can't be read: reading it took more than ${Math.round(ms / 1_000)} s`;
-    return modelError('document-too-slow', why, { cause });
+    return sharedError('model-wrong', why, {
+      hint: 'Look for thousands of separate lists or quotes, or thousands of numbers in one table cell, and remove them.',
+      cause,
+    });
   });
 }
 
@@ -45,9 +48,10 @@ export function parsed<T>(text: string, file: string, parse: () => T): T {
 export const plainLines = (document: string): string => document.replace(/^\uFEFF/, '').replaceAll(/\r\n?/g, '\n');
 
 const tooLarge = (path: string, size: number): UsageError =>
-  modelError(
-    'document-too-large',
+  sharedError(
+    'model-wrong',
     `${path} has ${(size / 1e6).toFixed(1)} MB; a modelling document has ${LARGEST_DOCUMENT / 1e6} MB at most`,
+    { hint: 'Check that the path names the modelling document. Move data and logs to other files.' },
   );
 
 /** Text of a document's bytes, without its byte order mark. Throws the errors of `readDocument`. */
@@ -63,12 +67,15 @@ export function decode(bytes: Uint8Array, path: string): string {
   } catch {
     throw encoding(path, `line ${firstInvalidLine(bytes)} isn't UTF-8`);
   }
-  if (text.trim() === '') throw modelError('document-empty', `${path} is empty`);
+  if (text.trim() === '')
+    throw sharedError('model-wrong', `${path} is empty`, {
+      hint: 'Write it, or let `millrace model import` draft both documents.',
+    });
   return text;
 }
 
 const encoding = (path: string, why: string): UsageError =>
-  modelError('document-encoding', `${path} can't be read as text: ${why}`);
+  sharedError('unreadable', `${path} can't be read as text: ${why}`, { hint: 'Save the document as UTF-8.' });
 
 /** The byte of a line end occurs in no other UTF-8 character, so each line can be decoded separately. */
 function firstInvalidLine(bytes: Uint8Array): number {

@@ -1,5 +1,6 @@
 // Moves a range of keys in batches: each is a mapping of its own while it moves, and only its writes are held at a time.
 import { systemClock } from '../../../base/clock.ts';
+import { sharedError } from '../../../base/shared-errors.ts';
 import { MillraceError } from '../../../base/errors.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
 import { encodeKey, keyJson } from '../../../shards/keys/key-type.ts';
@@ -7,7 +8,7 @@ import { type KeySpan, spansOverlap } from '../../../shards/keys/spans.ts';
 import { span as textOf } from '../../../shards/map/values.ts';
 import type { InspectedMapping, Mapping, Shard, ShardMap } from '../../../shards/index.ts';
 import { migrateQueryOf } from '../../migrate/part.ts';
-import { shardVerbsError } from '../../shards/errors.ts';
+import { WAIT_FOR_MOVE, operationsError } from '../../errors.ts';
 import { keyedPart } from '../keyed-part.ts';
 import { leftEndingOf, saying } from '../left.ts';
 import { type Moved, cancelMove, moveMapping } from '../move.ts';
@@ -83,7 +84,9 @@ async function recordOf(options: MoveOptions, range: KeySpan, target: Shard): Pr
   if (found) {
     if (found.low === range.low && found.high === range.high && found.to === target.id && found.step === 'moving')
       return found;
-    throw shardVerbsError('move-under-way', `The move ${found.id} of ${found.keys} is under way: ${found.step}`);
+    throw sharedError('under-way', `The move ${found.id} of ${found.keys} is under way: ${found.step}`, {
+      hint: WAIT_FOR_MOVE,
+    });
   }
   const moves = (await movesOf(maps, map.name, signal)).filter(isUnfinished);
   const due = (await within(map, range)).filter(
@@ -125,7 +128,7 @@ export interface CancelledRange {
 export async function cancelRange(options: MoveOptions, range: RangeDocument): Promise<CancelledRange> {
   const { map, maps, signal, clock = systemClock, takeOver = false } = options;
   if (!isOpen(range))
-    throw shardVerbsError('move-flipped', `The move ${range.id} of ${range.keys} can't be cancelled: ${range.step}`);
+    throw operationsError('move-flipped', `The move ${range.id} of ${range.keys} can't be cancelled: ${range.step}`);
   await saveRange(maps, range, 'cancelling', clock);
   const ended: Moved[] = [];
   for (const batch of batchesOf(range, await movesOf(maps, map.name, signal)).filter(isUnfinished)) {
@@ -158,7 +161,7 @@ async function finish(options: MoveOptions, move: MoveDocument): Promise<Moved> 
   const mapping = await mappingOfMove(map, move);
   const target = (await map.shards()).find(({ id }) => id === move.to);
   if (mapping && target) return moveMapping(options, mapping, target);
-  throw shardVerbsError('move-unknown', `No mapping of ${map.name} is exactly ${move.keys} any more`);
+  throw sharedError('not-found', `No mapping of ${map.name} is exactly ${move.keys} any more`);
 }
 
 const within = async (map: ShardMap, range: KeySpan): Promise<InspectedMapping[]> =>

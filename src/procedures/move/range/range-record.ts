@@ -5,7 +5,8 @@ import { formatOf } from '../../../base/format.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
 import { rewrite } from '../../../cosmos/compare-and-swap.ts';
 import type { KeySpan } from '../../../shards/keys/spans.ts';
-import { shardVerbsError } from '../../shards/errors.ts';
+import { sharedError } from '../../../base/shared-errors.ts';
+import { operationsError } from '../../errors.ts';
 import { type MoveDocument, isUnfinished } from '../record.ts';
 
 /**
@@ -85,7 +86,7 @@ export async function beginRange(
 
 /**
  * Stores the next step of a range, or that the next batch begins. One that is cancelled begins no batch any more.
- * @throws MillraceError `move-cancelled`, `move-unknown`
+ * @throws MillraceError `move-cancelled`, `not-found`
  */
 export async function saveRange(
   maps: Container,
@@ -95,10 +96,10 @@ export async function saveRange(
 ): Promise<void> {
   const at = new Date(clock.now()).toISOString();
   await rewrite(maps, { id, pk }, (stored?: RangeDocument): RangeDocument => {
-    if (!stored) throw shardVerbsError('move-unknown', `The record of the range ${id} was removed`);
+    if (!stored) throw sharedError('not-found', `The record of the range ${id} was removed`);
     const isCancelled = stored.step === 'cancelling' || stored.step === 'cancelled';
     if (isCancelled && (step === 'moving' || step === 'done'))
-      throw shardVerbsError('move-cancelled', `The move ${id} of ${keys} was cancelled`);
+      throw operationsError('move-cancelled', `The move ${id} of ${keys} was cancelled`);
     const ends = step === 'done' || step === 'cancelled';
     return { ...stored, step, aliveAt: at, ...(ends && { endedAt: at }) };
   });

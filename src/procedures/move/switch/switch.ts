@@ -5,7 +5,7 @@ import { REOPEN_MS } from '../../../shards/gate/times.ts';
 import type { Mapping } from '../../../shards/index.ts';
 import type { Closed } from '../../../shards/gate/shard-gates.ts';
 import { plural } from '../../table.ts';
-import { shardVerbsError } from '../../shards/errors.ts';
+import { operationsError } from '../../errors.ts';
 import { compareSides } from './compare.ts';
 import {
   BACK_AFTER,
@@ -63,7 +63,7 @@ export async function changeOver(moving: Moving): Promise<SwitchPaused> {
       const isOver = clock.monotonic() - since > patienceMs;
       limitMs = attempt.limitMs;
       if (!isSilent(error) && !(isTooSlow(error) && limitMs < DECIDE_MS && !isOver)) throw error;
-      if (isOver) throw shardVerbsError('move-routers-silent', error.message, { cause: error });
+      if (isOver) throw operationsError('move-routers-silent', error.message, { cause: error });
       longestMs = Math.max(longestMs, attempt.pause?.ms ?? 0);
       differed = attempt.differed;
       // No write was held yet if it was the announcement that a router did not answer.
@@ -131,7 +131,7 @@ interface Attempt {
 const isCode = (error: unknown, code: string): error is MillraceError =>
   error instanceof MillraceError && error.code === code;
 const isSilent = (error: unknown): error is MillraceError => isCode(error, 'routers-not-stopped');
-const isTooSlow = (error: unknown): error is MillraceError => isCode(error, 'move-too-slow');
+const isTooSlow = (error: unknown): error is MillraceError => isCode(error, 'too-slow');
 
 async function changeOverOnce(moving: Moving, attempt: Attempt, ends: number): Promise<void> {
   const { record, clock, signal } = moving;
@@ -141,7 +141,7 @@ async function changeOverOnce(moving: Moving, attempt: Attempt, ends: number): P
     const pause = new Pause(clock);
     attempt.pause = pause;
     const tooSlow = (): Error =>
-      shardVerbsError('move-too-slow', `The change-over of ${record.now.keys} took too long (${pause.ms} ms)`);
+      operationsError('too-slow', `The change-over of ${record.now.keys} took too long (${pause.ms} ms)`);
     const limit = new Limit({ clock, signal, pause, tooSlow });
     try {
       await whileHeld(moving, { mapping, announced }, attempt, { pause, limit });
@@ -230,7 +230,11 @@ async function assertSame(moving: Moving, attempt: Attempt): Promise<void> {
     attempt.differed = true;
     const { missing } = await compareSides(moving, of, { still: true });
     if (missing.length > 0)
-      throw shardVerbsError('move-incomplete', `The target lacks ${plural(missing.length, 'document')} of ${of.name}`);
+      throw operationsError(
+        'target-incomplete',
+        `The target lacks ${plural(missing.length, 'document')} of ${of.name}`,
+        { retryable: true },
+      );
   };
   await mapSettled(containers, compareOne, SIDE_BY_SIDE);
 }

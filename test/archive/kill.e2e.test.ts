@@ -173,7 +173,7 @@ async function hotOrders(): Promise<number> {
 }
 
 it(
-  `loses nothing and doubles nothing however often it is killed at work (seed ${SEED})`,
+  `an archive verb loses nothing and doubles nothing however often it is killed at work (seed ${SEED})`,
   async () => {
     const random = new Random(SEED);
     const kills: Record<Name, number> = { sweep: 0, compact: 0, restore: 0 };

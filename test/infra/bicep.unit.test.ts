@@ -3,7 +3,7 @@ import { bicepFiles, declarations, parameters, parse, syntaxErrors, undeclared }
 
 const files = bicepFiles();
 
-it('reads what is there', () => {
+it('the reader of Bicep reads what is there', () => {
   expect(files.map(({ file }) => file)).toEqual(expect.arrayContaining(['main.bicep', 'modules/containers.bicep']));
 });
 
@@ -41,7 +41,7 @@ describe.each(files.map((file) => [file.file, file] as const))('%s', (name, file
   });
 });
 
-it('finds what it is there to find', () => {
+it('the reader of Bicep finds what it is there to find', () => {
   const wrong = parse(
     'wrong.bicep',
     "param a string\nvar b = c\nresource r 'T@1' = {\n  name: a\n  tags: { x: [ }\n}\n",

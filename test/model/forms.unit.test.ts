@@ -168,7 +168,7 @@ classDiagram
 A cache.
 `;
 
-test('names in code of headings, and a key in a class diagram, state containers', () => {
+test('a reader of forms names in code of headings, and a key in a class diagram, state containers', () => {
   expect(containers(DIAGRAM)).toEqual([
     ['migrations', '/cluster'],
     ['namespaces', ''],

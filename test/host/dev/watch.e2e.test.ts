@@ -36,7 +36,7 @@ async function changed(process: Millrace, change: () => void, said: RegExp): Pro
   }
 }
 
-it('goes over to a changed pipeline, keeps the data, loses nothing, and stays with the one before a broken one', async () => {
+it('`dev` goes over to a changed pipeline, keeps the data, loses nothing, and stays with the one before a broken one', async () => {
   const [, days = ''] =
     /( {4}aggregate\('days'[^]*?\n {4}\}\),\n)/.exec(readFileSync(file('pipeline.ts'), 'utf8')) ?? [];
   edit('pipeline.ts', days, '');

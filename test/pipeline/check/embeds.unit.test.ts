@@ -138,7 +138,7 @@ test('a circle is one by fields, not by types', () => {
   expect(codes([totals('who'), back])).toEqual(['projection-cycle']);
 });
 
-test('into what a projection writes whole, or what is stored in older shapes', () => {
+test('an embed is refused into what a projection writes whole, or what is stored in older shapes', () => {
   const whole = copy('whole', {
     from: m.People.person,
     into: m.Orders.order,

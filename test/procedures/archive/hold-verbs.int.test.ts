@@ -143,7 +143,7 @@ it('a tenant that has nothing archived yet is held where the account can', async
   });
 });
 
-it('refuses what no hold can cover', async () => {
+it('a hold refuses what no hold can cover', async () => {
   const [stage] = await staged(holding.connectionString, 'refused');
   await using _ = stage;
   const hold = (...more: string[]) => cli(['archive', 'hold', 'add', ...more]);

@@ -28,7 +28,7 @@ describe(`SIGKILL at ${KILLS} random requests (seed ${SEED})`, () => {
       stage = await openStage({ seed: SEED }, VERSIONS);
     });
 
-    it('run again they end well, and every sink is what the oracle says', async () => {
+    it('rebuild, promote, replay and redrive, killed and run again, end well, and every sink is what the oracle says', async () => {
       const random = new Random(SEED);
       const killing = new Killing(random);
       const broken = { ...stage.loaded.pipeline, projections: stage.loaded.pipeline.projections.map(refusesBad) };
@@ -78,7 +78,7 @@ describe(`SIGKILL at ${KILLS} random requests (seed ${SEED})`, () => {
       await stage.services.place.database.containers.create(definition);
     });
 
-    it('run again it ends well, and no write is lost or on both sides', async () => {
+    it('a migration, killed and run again, ends well, and no write is lost or on both sides', async () => {
       const killing = new Killing(new Random(SEED));
       const writers = new Writers(stage, { seed: SEED, processes: 2, each: 4, everyMs: 50 });
       await writers.start();

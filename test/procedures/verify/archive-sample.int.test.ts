@@ -55,7 +55,7 @@ const json = async (...args: string[]): Promise<{ code: number; value: unknown }
   return { code, value: JSON.parse(stdout) };
 };
 
-it('reads so many blobs and no more, and says when', async () => {
+it('a sample of the archive reads so many blobs and no more, and says when', async () => {
   expect(await json('archive', 'verify', '--sample', '5')).toMatchObject({
     code: 0,
     value: [{ blobs: 5, documents: 5, superfluous: 0, sampled: { asked: 5, of: 12 }, faults: [] }],
@@ -86,7 +86,7 @@ it('a container that was emptied by hand is found, by a sample too', async () =>
   );
 });
 
-it('is due each day where there is an archive, and shows a lost account and every fault', async () => {
+it('a verification of the archive is due each day where there is an archive, and shows a lost account and every fault', async () => {
   const clock = new SteppingClock();
   await clock.sleep(Date.parse('2026-03-02T00:00:00.000Z') - clock.now());
   const contextOf = (services = stage.services, verify: Settings['verify'] = { sample: '30 3 * * *' }) => {

@@ -69,7 +69,7 @@ const JANUARY = Array.from({ length: 6 }, (_, n) => order(n));
 const FEBRUARY = [order(6, '2026-02-01T00:00:00.000Z'), order(7, '2026-02-03T10:00:00.000Z')];
 
 describe('sweep, list, verify, restore', () => {
-  it('of one tenant leave the others alone', async () => {
+  it('sweep, list, verify and restore of one tenant leave the others alone', async () => {
     await derive(...JANUARY);
     expect((await json('archive', 'sweep', '--tenant', 's1', '--dry-run')).value).toEqual({
       steps: ['orders-cold@1: archive 3 documents'],
@@ -93,7 +93,7 @@ describe('sweep, list, verify, restore', () => {
     });
   });
 
-  it('move what the rule names, and back, and say so', async () => {
+  it('sweep, list, verify and restore move what the rule names, and back, and say so', async () => {
     await derive(...JANUARY, ...FEBRUARY);
     const planned = await json('archive', 'sweep', '--dry-run');
     expect(planned.value).toEqual({ steps: ['orders-cold@1: archive 6 documents'], ru: 0 });
@@ -142,7 +142,7 @@ describe('sweep, list, verify, restore', () => {
     expect((await json('projections', 'verify')).value).toMatchObject({ different: 0, documents: { sources: 8 } });
   });
 
-  it('hold what the projections have not got yet, and what they have parked', async () => {
+  it('sweep, list, verify and restore hold what the projections have not got yet, and what they have parked', async () => {
     for (const one of JANUARY) await stage.container('Orders').items.upsert(one);
     const early = await cli(['archive', 'sweep']);
     expect(early.stdout).toContain('6 documents not archived until every projection has applied them');
@@ -152,7 +152,7 @@ describe('sweep, list, verify, restore', () => {
     expect((await hot()).map(({ id }) => id)).toEqual(['o8']);
   });
 
-  it('leave documents whose date lies in the future or is none, and name them', async () => {
+  it('sweep, list, verify and restore leave documents whose date lies in the future or is none, and name them', async () => {
     await derive(order(1), order(2, '2026-13-01'), order(3, '2025-12-01'));
     const { code, stdout } = await cli(['archive', 'sweep', '--now', '2025-12-31']);
     expect(code).toBe(0);

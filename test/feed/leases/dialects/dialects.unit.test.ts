@@ -71,7 +71,7 @@ it('a lease says in every dialect what it said in the first, and keeps what nobo
   );
 });
 
-it('names a range as each of the two epk dialects does, whatever the document had before', () => {
+it('an export names a range as each of the two epk dialects does, whatever the document had before', () => {
   const lease = { prefix: 'P', range: { min: '', max: '1F' }, rid: 'r', position: '"1"' };
   const dotnet = writeDocument('dotnet-v1', lease);
   const java = writeDocument('java-epk', lease, dotnet);

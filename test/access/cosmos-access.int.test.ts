@@ -53,7 +53,7 @@ describe('reading', () => {
 
 describe('one write', () => {
   // The SDK then sends the part that gets nothing an empty request, which the service refuses.
-  it('one write is never refused for a split: whoever asks again finds out', async () => {
+  it('one write is never refused for a split: a repetition finds out', async () => {
     const { access, emulator, stored } = await sink();
     expect((await access.commit('c', KEY, [create('d')])).kind).toBe('done');
     emulator.split('d/c');
@@ -108,7 +108,7 @@ describe('one write', () => {
   it.each([
     ['too large', 'big', { pad: 'x'.repeat(2_100_000) }],
     ['of another key', 'd', { pk: 'b' }],
-    ['with a time to live that is none', 'd', { ttl: -7 }],
+    ['with a time to live that isn’t valid', 'd', { ttl: -7 }],
   ])('one write that is %s is refused for good, and named', async (_what, id, more) => {
     const { access, stored } = await sink();
     expect(await access.commit('c', KEY, [create(id, more)])).toMatchObject({
@@ -213,17 +213,14 @@ describe('trouble', () => {
     expect(meter.throttled).toBeGreaterThan(0);
   });
 
-  it.each([1, 2])(
-    'trouble that loses the answer to %i writes is a conflict: whoever asks again finds out',
-    async (count) => {
-      const { access, emulator, stored } = await sink();
-      const writes = Array.from({ length: count }, (_, n) => create(`d${n}`));
-      emulator.faults({ failAfterEffect: 1 });
-      expect(await access.commit('c', KEY, writes)).toEqual({ kind: 'conflict' });
-      emulator.faults({});
-      expect(await stored()).toHaveLength(count);
-    },
-  );
+  it.each([1, 2])('trouble that loses the answer to %i writes is a conflict: a repetition finds out', async (count) => {
+    const { access, emulator, stored } = await sink();
+    const writes = Array.from({ length: count }, (_, n) => create(`d${n}`));
+    emulator.faults({ failAfterEffect: 1 });
+    expect(await access.commit('c', KEY, writes)).toEqual({ kind: 'conflict' });
+    emulator.faults({});
+    expect(await stored()).toHaveLength(count);
+  });
 
   it('trouble before the effect is a conflict or over, never a loss', async () => {
     const { access, emulator, stored } = await sink();

@@ -212,7 +212,7 @@ it('a compaction may be stopped at any request and run again', async () => {
   }
 });
 
-it('two at once lose nothing', async () => {
+it('two compactions at once lose nothing', async () => {
   const here = await scene();
   await Promise.all([here.compact(), here.compact()]);
   await sound(here);

@@ -177,7 +177,7 @@ it(
   async () => {
     const random = new Random(SEED);
     const kills: Record<Name, number> = { sweep: 0, compact: 0, restore: 0 };
-    /** Pieces that a run sends which nobody kills; the first round finds out. */
+    /** Pieces that a run sends which no one kills; the first round finds out. */
     const whole = { ...kills };
     for (let round = 0; round === 0 || Object.values(kills).some((count) => count < KILLS); round++) {
       const orders = ordersOf(round);

@@ -83,7 +83,7 @@ describe('a format', () => {
   });
 });
 
-/** A tombstone and a copy that waits have their number in `_mr`; what a move stands in for a moment nobody reads. */
+/** A tombstone and a copy that waits have their number in `_mr`; what a move stands in for a moment no one reads. */
 const OTHERS = new Set(
   // Those from `page` on are names of telemetry.
   'tombstone pending advance page read container lease changes failures operation job jobs ingest projection requests charge parked'

@@ -55,7 +55,7 @@ it('the screen erases what a terminal has wrapped that became narrower', () => {
   expect(written()).toBe('\u001B[4A\u001B[Jx\n');
 });
 
-it('the screen says rate and time left of a count, once they are known, and begins anew with another count', () => {
+it('the screen says rate and time left of a count, once they are known, and begins again with another count', () => {
   const { screen: live, written, pass } = screen({ isTTY: true, columns: 100 });
   const last = (): string | undefined => written().split('\u001B[J').at(-1);
   live.progress('copied', 0, 1_000);

@@ -45,7 +45,7 @@ describe('a document is decided on', () => {
     ['made', false, (container) => container.items.create({ ...AT, n: 10 }), 11],
     ['replaced', true, (container) => container.items.upsert({ ...AT, n: 10 }), 11],
     ['taken away', true, (container) => container.item(AT.id, AT.pk).delete(), 1],
-  ])('a document is decided on anew where another has %s it meanwhile', async (_, there, act, n) => {
+  ])('a document is decided on again where another has %s it meanwhile', async (_, there, act, n) => {
     const { container, emulator } = await emulate();
     if (there) await container.items.create({ ...AT, n: 1 });
     const other = clientOf(emulator).database('d').container('c');
@@ -55,7 +55,7 @@ describe('a document is decided on', () => {
     expect((await stored(container))?.n).toBe(n);
   });
 
-  it('a document is decided on anew before it is taken away, where another has changed it', async () => {
+  it('a document is decided on again before it is taken away, where another has changed it', async () => {
     const { container, emulator } = await emulate();
     await container.items.create({ ...AT, n: 1 });
     const other = clientOf(emulator).database('d').container('c');

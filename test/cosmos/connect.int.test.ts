@@ -66,7 +66,7 @@ describe('an account', () => {
     expect(error.message).toContain(emulator.endpoint);
   });
 
-  it('an account whose name is none is said to be unreachable as quickly', async () => {
+  it('an account whose name doesn’t exist is said to be unreachable as quickly', async () => {
     expect(await usageError(check('https://nowhere.invalid:443/'))).toMatchObject({ code: 'account-unreachable' });
   });
 

@@ -174,7 +174,7 @@ describe('with tokens', () => {
     return cookie.split(';')[0]!;
   };
 
-  it('nothing is shown without a session, and a token in an address or a header is none', async () => {
+  it('nothing is shown without a session, and a token in an address or a header isn’t taken', async () => {
     dashboard = await serve(stage, { tokens: { operator: OPERATOR, reader: READER } });
     for (const path of ['/api/session', '/api/events', `/api/session?token=${OPERATOR}`]) {
       const response = await get(path, { authorization: `Bearer ${OPERATOR}`, cookie: `millrace=${OPERATOR}` });

@@ -132,7 +132,7 @@ describe('items', () => {
     expect(swap.code).toBe(200);
   });
 
-  test('charge as the model states', async () => {
+  test('items charge as the model states', async () => {
     const { container } = await emulate();
     const small = await container.items.create({ id: '1', pk: 'a' });
     const large = await container.items.create({ id: '2', pk: 'a', pad: 'x'.repeat(100 * 1024) });

@@ -59,7 +59,7 @@ describe('changes with an order', () => {
     }
   });
 
-  it('changes with an order are not parked for what is nobody’s fault', async () => {
+  it('changes with an order are not parked for what is no document’s fault', async () => {
     const gone = new MillraceError('unavailable', 'gone', { retryable: true });
     const apply = (): Promise<void> => Promise.reject(gone);
     await expect(applyInOrder([change('k', 'a', 1), change('k', 'b', 2)], never, apply)).rejects.toBe(gone);

@@ -156,7 +156,7 @@ describe('functions start', () => {
       async (of: Stage) => void (await of.services.global.leases.delete()),
       /lease container leases/,
     ],
-  ])('`functions start` ends with what is wrong and how to mend it where %s', async (_, more, spoil, message) => {
+  ])('`functions start` ends with what is wrong and how to correct it where %s', async (_, more, spoil, message) => {
     await spoil(stage);
     await using app = start(more);
     const { code } = await app.ended;

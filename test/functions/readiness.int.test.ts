@@ -149,7 +149,7 @@ describe('a projection that does not match what is deployed', () => {
     ]);
   });
 
-  it('a projection that does not match what is deployed holds the feed itself where nobody could apply anything, and parks nothing', async () => {
+  it('a projection that does not match what is deployed holds the feed itself where no projection could apply anything, and parks nothing', async () => {
     await stage.container('Days').delete();
     await stage.container('Summaries').delete();
     app = await start();

@@ -23,7 +23,7 @@ it('a renewed value keeps what stands', async () => {
   expect(await get()).toBe(1);
 });
 
-it('a renewed value makes what doesn’t stand anew, after a while', async () => {
+it('a renewed value makes what doesn’t stand again, after a while', async () => {
   const { get, pass } = counting((count) => count > 1);
   expect(await get()).toBe(1);
   pass(99);

@@ -8,12 +8,12 @@ it('the reader of Bicep reads what is there', () => {
 });
 
 describe.each(files.map((file) => [file.file, file] as const))('%s', (name, file) => {
-  it('has no error of syntax, and no name that nobody declares', () => {
+  it('a file of Bicep has no error of syntax, and no name that no file declares', () => {
     expect(syntaxErrors(file)).toEqual([]);
     expect(undeclared(file)).toEqual([]);
   });
 
-  it('uses each parameter and variable, and declares no symbol twice', () => {
+  it('a file of Bicep uses each parameter and variable, and declares no symbol twice', () => {
     const symbols = (['resource', 'module', 'parameter', 'variable'] as const).flatMap((kind) =>
       declarations(file, kind),
     );
@@ -24,7 +24,7 @@ describe.each(files.map((file) => [file.file, file] as const))('%s', (name, file
     expect(meant.filter((of) => !used(of.name)).map((of) => of.name)).toEqual([]);
   });
 
-  it('gives each module what it takes, and reads what it gives', () => {
+  it('a file of Bicep gives each module what it takes, and reads what it gives', () => {
     for (const module of declarations(file, 'module')) {
       const target = files.find((of) => of.file === module.of);
       if (!target) throw new Error(`${name} uses ${module.of}, which isn't there`);

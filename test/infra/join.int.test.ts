@@ -88,7 +88,7 @@ it('the infrastructure knows every name that the code looks up in the environmen
   expect(unknown.filter((name) => !name.startsWith('WEBSITE_'))).toEqual([]);
 });
 
-it('the infrastructure sets nothing that nobody reads', () => {
+it('the infrastructure sets nothing that no code reads', () => {
   const read = new Set<string>([...SETTING_NAMES, ...BESIDE]);
   expect(settingsSet().filter((name) => !read.has(name) && !PLATFORM.test(name))).toEqual([]);
 });
@@ -117,7 +117,7 @@ it('the infrastructure deploys the containers that the bindings read, under the 
 it('the infrastructure asks the lines of the timers for what they hold', async () => {
   await using stage = await openStage();
   vi.spyOn(console, 'error').mockImplementation(() => {});
-  // What nobody can apply is parked, and the others go on.
+  // What no one can apply is parked, and the others go on.
   await stage.container('Days').delete();
   const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
   await app.deliver('feed-Orders', [

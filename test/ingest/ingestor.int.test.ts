@@ -302,7 +302,7 @@ describe('bad input', () => {
 describe('redriving dead letters', () => {
   const body = (id: string, cents: number) => ({ body: { id, store: `again`, cents } });
 
-  it('a redrive of dead letters takes the events that are kept in them, once what was wrong is mended', async () => {
+  it('a redrive of dead letters takes the events that are kept in them, once what was wrong is corrected', async () => {
     await using it1 = await ingesting();
     await it1.producer.sendBatch([body('x', -5), body('y', -6), { body: Buffer.from('{ not json') }], {
       partitionId: '1',

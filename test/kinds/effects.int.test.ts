@@ -346,7 +346,7 @@ describe('a sink of one’s own', () => {
     expect(search.index.search('s', 'flask')).toEqual([]);
   });
 
-  it('a sink of one’s own has what was written anew after it expired, though both changes have one lsn and the first was refused', async () => {
+  it('a sink of one’s own has what was written again after it expired, though both changes have one lsn and the first was refused', async () => {
     const rows = new Map<string, Entry>();
     let refuses = true;
     const write = async (entries: readonly Entry[]): Promise<void> => {

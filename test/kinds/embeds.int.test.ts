@@ -175,7 +175,7 @@ describe('more children than a page has time for', () => {
     expect(await stored('erased', 'late')).not.toHaveProperty('name');
   });
 
-  it('more children than a page has time for begin anew when the parent changes meanwhile', async () => {
+  it('more children than a page has time for begin again when the parent changes meanwhile', async () => {
     const one = runner();
     await one.apply([await parent('many', 'm')], hosts.access(0));
     await one.apply([await parent('many', 'o')], hosts.access(0));

@@ -241,7 +241,7 @@ describe('bad input', () => {
       { id: 'b', code: 'waits-behind-parked', waits: true },
       { id: 'a', code: 'waits-behind-parked', version: { lsn: 5 } },
     ]);
-    // The document is mended: what waited goes first, in its order.
+    // The document is corrected: what waited goes first, in its order.
     await consume(change(['k1'], 'big', 7));
     const own = bodies(hubs.hubs.events('telemetry')).filter(({ partitionkey }) => partitionkey === '["k1"]');
     expect(own.map(({ data }) => (data as { id: string }).id)).toEqual(['a', 'b', 'a', 'big']);
@@ -334,7 +334,7 @@ describe('bad input', () => {
     expect(bodies(hubs.hubs.events('telemetry')).map(({ data }) => (data as { lsn: number }).lsn)).toEqual([1, 2, 3]);
   });
 
-  it('a publish publishes where whoever asked for the partitions first has lost its lease', async () => {
+  it('a publish publishes where the host that asked for the partitions first has lost its lease', async () => {
     await using hubs = await openHubs();
     const opened = Promise.withResolvers<EventHubProducerClient>();
     const sink = new EventHubSink('telemetry', () => opened.promise);

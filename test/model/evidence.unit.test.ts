@@ -29,6 +29,6 @@ describe('words as evidence', () => {
   });
 });
 
-it('numbers lines for whoever copies from them', () => {
+it('numbers lines for a reader who copies from them', () => {
   expect(numbered(Array.from({ length: 10 }, (_, index) => `l${index}`)).split('\n')[0]).toBe(' 1  l0');
 });

@@ -92,7 +92,7 @@ describe(`reading shards (seed ${SEED})`, () => {
     expect(continuation).toBeUndefined();
   });
 
-  it('a reader of shards refuses a continuation of another query, and what is none', async () => {
+  it('a reader of shards refuses a continuation of another query, and what isn’t a continuation', async () => {
     const { container, key } = await filled(30);
     const query = { partitionKeys: key.all('p'), orderBy: [{ path: '/at' }], pageSize: 2 };
     const { continuation } = await readShards<View>(container, query);

@@ -48,7 +48,7 @@ function passing(facts: MapFacts, strays: readonly KeySpan[], codes: readonly st
   return codes.map((_, n) => found.has(n));
 }
 
-describe('the condition that leaves strays out holds for every key that is none', () => {
+describe('the condition that leaves strays out holds for every key that isn’t a stray', () => {
   const schema = { sharded: { Orders: '/k' } };
   const types = Object.entries(VALUES) as [KeyTypeName, Arbitrary<unknown>][];
 

@@ -49,7 +49,7 @@ const passed = (gate: ShardGate, generation: number): ShardPass => {
 };
 
 describe('a router with a write under way', () => {
-  it('a router with a write under way keeps its keys from being moved, whoever moves them, until the write has ended', async () => {
+  it('a router with a write under way keeps its keys from being moved, whichever process moves them, until the write has ended', async () => {
     const { map, b, mapping, gate, generation } = await open();
     const before = await generation();
     const pass = passed(gate, before);

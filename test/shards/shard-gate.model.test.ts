@@ -327,7 +327,7 @@ async function failureOf(seed: number, mistake?: GateMistake): Promise<string[]>
 }
 
 describe(`routers and administrators (seed ${SEED})`, () => {
-  it('routers and administrators let no key be written on two shards, and go on whoever dies', async () => {
+  it('routers and administrators let no key be written on two shards, and go on whichever process dies', async () => {
     const failures: string[] = [];
     for (let seed = SEED; seed < SEED + HISTORIES; seed++) failures.push(...(await failureOf(seed)));
     expect(failures.slice(0, 3)).toEqual([]);

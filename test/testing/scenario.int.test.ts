@@ -112,7 +112,7 @@ describe('the shop', () => {
   });
 
   test.each(Array.from({ length: 12 }, (_, at) => SEED + at))(
-    'the shop is exact whatever is written and whatever befalls it (seed %i)',
+    'the shop is exact whatever is written and whatever fails (seed %i)',
     async (seed) => {
       const drawn = { seed, count: 30, ids: 4 };
       const { parked } = await shop

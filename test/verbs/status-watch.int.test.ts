@@ -57,7 +57,7 @@ it('`status --watch` looks again after each pause, goes on after a look that fai
   await workspace.close();
 });
 
-it('`status --watch` refuses a pause that is none', async () => {
+it('`status --watch` refuses a pause that isn’t valid', async () => {
   await world();
   const { code, stderr } = await cli([...ARGS, '--every', '0s']);
   expect(code).toBe(2);

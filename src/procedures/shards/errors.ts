@@ -118,7 +118,7 @@ export const SHARD_VERBS_ERRORS = {
   },
   'move-version-staged': {
     meaning:
-      'A version of a projection is filled, or being filled, and not promoted, so nobody reads the copies with its leases.',
+      'A version of a projection is filled, or being filled, and not promoted, so no host reads the copies with its leases.',
     hint: 'Run `millrace projections promote`, or `millrace projections drop`. Then run the command again.',
     usage: true,
   },

@@ -285,7 +285,7 @@ describe('settling', () => {
     expect(await letters.list()).toEqual([]);
   });
 
-  it('the settling of a letter beside a host that parks anew never takes the newer letter', async () => {
+  it('the settling of a letter beside a host that parks again never takes the newer letter', async () => {
     const { host } = await state();
     const [a, b] = [host(), host()];
     for (let n = 1; n <= 20; n++) {

@@ -171,7 +171,7 @@ describe('changes of a tenant that is erased', () => {
     ]);
   });
 
-  test('changes of a tenant that is erased are not taken from the letters in which they wait, and hold nobody else back', async () => {
+  test('changes of a tenant that is erased are not taken from the letters in which they wait, and hold no other tenant back', async () => {
     const applied: string[] = [];
     let refuses = true;
     const runner: Runner = {

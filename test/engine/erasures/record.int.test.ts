@@ -26,7 +26,7 @@ describe('the records of erasures', () => {
     expect(erasing(stored, 'store-471')).toBeUndefined();
   });
 
-  test('the records of erasures keep one record for a tenant, whoever begins, at once or again', async () => {
+  test('the records of erasures keep one record for a tenant, whichever process begins, at once or again', async () => {
     const all = ['a', 'b', 'a', 'c', 'a', 'b'];
     const begun = await Promise.all(all.map((tenant) => recordsOf('once').begin(tenant, NOW)));
     const stored = await recordsOf('once').read();

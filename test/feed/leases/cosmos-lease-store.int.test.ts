@@ -92,7 +92,7 @@ describe('preparing', () => {
     await expect(preparing).rejects.toThrow('stopped');
   });
 
-  it('the preparation of leases names the lease container that does not exist, and the mend', async () => {
+  it('the preparation of leases names the lease container that does not exist, and the remedy', async () => {
     const { store, leases } = await leaseStage();
     await leases.delete();
     await expect(store('a').prepare(go)).rejects.toMatchObject({
@@ -353,7 +353,7 @@ describe('a lease container', () => {
 });
 
 describe('leases of others under the same prefix', () => {
-  it('leases of other hosts without a feed range keep their position over a split while nobody ran', async () => {
+  it('leases of other hosts without a feed range keep their position over a split while no host ran', async () => {
     const { store, emulator, monitored, leases } = await leaseStage(1);
     await leases.items.create({ id: 'P..0', LeaseToken: '0', Owner: null, ContinuationToken: '"7"', properties: {} });
     emulator.split(`${monitored.database.id}/${monitored.id}`);
@@ -402,7 +402,7 @@ describe('leases of others under the same prefix', () => {
     expect(await b.list()).toMatchObject([{ owner: 'a', position: '"11"' }]);
   });
 
-  it('leases of other hosts that nobody can explain are left alone, and do not stop the others', async () => {
+  it('leases of other hosts that no host can explain are left alone, and do not stop the others', async () => {
     const { store, leases, documents } = await leaseStage(2);
     const strange = { id: 'P..0', LeaseToken: '0', version: 2, ContinuationToken: 'v2:abc', Owner: 'future' };
     await leases.items.create(strange);

@@ -39,7 +39,7 @@ describe('the lag of a lease', () => {
     expect(emulator.stats().requests['replace'], 'nothing was written').toBeUndefined();
   });
 
-  it('the lag of a lease of a range where nothing was ever written is none', async () => {
+  it('the lag of a lease of a range where nothing was ever written is zero', async () => {
     const { lag } = await stage(2);
     expect(await lag('"0"', { min: '', max: '20000000000000000000000000000000' })).toMatchObject({ changes: 0 });
   });

@@ -85,7 +85,7 @@ describe('the lag of all leases together', () => {
     ]);
   });
 
-  it('the lag of all leases together is none once a host has read everything, and nothing is noted any more', async () => {
+  it('the lag of all leases together is zero once a host has read everything, and nothing is noted any more', async () => {
     const { emulator, monitored, path, store, leases, lags, takeUp } = await stage();
     await write(monitored, numbers(0, 60));
     await takeUp('a');

@@ -179,7 +179,7 @@ it('telemetry gives what a router has done', async () => {
   expect([await of('lookups'), await of('validations'), await of('refusals')]).toEqual([10, 30, 1]);
 });
 
-it('telemetry costs nothing where nobody has set telemetry up', () => {
+it('telemetry costs nothing where no application has set telemetry up', () => {
   const end = startTelemetry({ lags: () => Promise.reject(new Error('nobody asks')) });
   emit('feed:page', { container: 'c', lease: 'x', changes: 1, charge: 1 });
   end();

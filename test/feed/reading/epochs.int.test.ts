@@ -15,7 +15,7 @@ import { triggerConsumer } from '../../../src/runtime/hosts/trigger-host.ts';
 import { clientOf, emulate } from '../../emulator/emulate.ts';
 import { openStage } from '../../support/stage.ts';
 
-test('a source’s epoch stays while its container does, and rises with each container made anew', async () => {
+test('a source’s epoch stays while its container does, and rises with each container made again', async () => {
   const { container: state } = await emulate();
   expect(await currentEpoch(state, 'Orders', 'rid1')).toBe(1);
   expect(await currentEpoch(state, 'Orders', 'rid1')).toBe(1);
@@ -34,7 +34,7 @@ test('hosts that start at once agree on it, with lost answers and throttling too
   }
 });
 
-test('a container that lost changes counts anew, once for all hosts that notice', async () => {
+test('a container that lost changes counts again, once for all hosts that notice', async () => {
   const { emulator, container: state } = await emulate();
   const hosts = Array.from({ length: 4 }, () => clientOf(emulator).database('d').container('c'));
   await currentEpoch(state, 'Orders', 'rid1');

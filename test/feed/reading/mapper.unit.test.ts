@@ -47,16 +47,16 @@ describe('a change', () => {
   });
 
   it.each([
-    ['of a type nobody asked for', { type: 'customer' }],
+    ['of a type that no projection reads', { type: 'customer' }],
     ['of one of our own types', { type: 'millrace.tombstone' }],
     ['of a fence of a key', { type: 'millrace.fence' }],
     ['without a type', { type: undefined }],
     ['with a type that is no text', { type: 7 }],
-  ])('%s is none', (_title, over) => {
+  ])('a document %s is no change', (_title, over) => {
     expect(toChange(source(), raw(over), 1)).toBeUndefined();
   });
 
-  it('a change of one of our own types is none even where a pipeline names it', () => {
+  it('a change of one of our own types counts for nothing even where a pipeline names it', () => {
     const own = { ...source(), types: new Map<string, TypeRules>([['millrace.tombstone', {}]]) };
     expect(toChange(own, raw({ type: 'millrace.tombstone' }), 1)).toBeUndefined();
   });
@@ -67,7 +67,7 @@ describe('a change', () => {
     expect(toChange(source(rules), raw(), 1)).toMatchObject({ op: 'upsert' });
   });
 
-  it('a change is a deletion where its marks say so, as whoever read them was told', () => {
+  it('a change is a deletion where its marks say so, as their reader was told', () => {
     const marked = {
       ...source(),
       marks: {

@@ -219,14 +219,14 @@ describe('trouble', () => {
   });
 });
 
-test('a container made anew refuses the positions of the old one, which would skip its first changes', async () => {
+test('a container made again refuses the positions of the old one, which would skip its first changes', async () => {
   const { container, database, put, source } = await feed();
   for (const id of numbers(0, 5)) await put(id);
   const { next } = await drain(source);
   await container.delete();
   await database.containers.create({ id: 'c', partitionKey: HASH_KEY });
   await put('first');
-  // By the iterator that is under way, by a new one, and by one that would begin anew.
+  // By the iterator that is under way, by a new one, and by one that would begin again.
   await expect(source.read(ALL, next, go)).rejects.toMatchObject({ code: 'container-replaced' });
   await expect(source.read(ALL, next, go)).rejects.toThrow('not for the current container');
   await expect(source.resolve(ALL, 'now', go)).rejects.toMatchObject({ code: 'container-replaced' });

@@ -32,7 +32,7 @@ describe('which leases a host takes', () => {
     expect(take(owned('b', 'b', 'b', null), 'a')).toEqual(['l3']);
   });
 
-  it('a host takes what nobody renewed any more, several at once, and counts its owner out', () => {
+  it('a host takes what no host renewed any more, several at once, and counts its owner out', () => {
     expect(take(owned('dead', 'dead', 'dead', 'dead'), 'a', ['l0', 'l1', 'l2', 'l3'])).toHaveLength(4);
     expect(take(owned('dead', 'dead', 'b', 'b'), 'a', ['l0', 'l1'])).toEqual(['l0', 'l1']);
   });
@@ -63,7 +63,7 @@ describe('which leases a host takes', () => {
     expect(take(owned(null, 'b', 'b', 'b'), 'a', [], { standingBack })).toEqual(['l3']);
   });
 
-  it('a host takes what nobody took for long, above its share too, and not above its most', () => {
+  it('a host takes what no host took for long, above its share too, and not above its most', () => {
     const [leases, left] = [owned('sick', 'sick', 'a'), new Set(['l0'])];
     expect(take([...leases, lease(3, 'a')], 'a', ['l0'])).toEqual([]);
     expect(take([...leases, lease(3, 'a')], 'a', ['l0'], { left })).toEqual(['l0']);
@@ -106,7 +106,7 @@ describe('hosts taking turns in any order', () => {
   const histories = record({
     leases: integer({ min: 0, max: 40 }),
     hosts: integer({ min: 1, max: 9 }),
-    /** Who owned what before: a live host, nobody, or a dead one. */
+    /** Who owned what before: a live host, no one, or a dead one. */
     before: infiniteStream(integer({ min: -4, max: 8 })),
     turns: infiniteStream(nat()),
   });

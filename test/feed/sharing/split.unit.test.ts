@@ -53,7 +53,7 @@ class Store implements LeaseStore {
   }
 }
 
-/** Nobody can tell how far the parts are. */
+/** No one can tell how far the parts are. */
 const silent = (): Promise<undefined> => Promise.resolve(undefined);
 
 const whole = range('', 'FF');

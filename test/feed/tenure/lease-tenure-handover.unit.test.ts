@@ -91,7 +91,7 @@ describe('a lease that another host has taken', () => {
     expect(store.takenOver).toEqual([]);
   });
 
-  it('a lease that another host has taken is taken over when nobody answers, by a write', async () => {
+  it('a lease that another host has taken is taken over when the host doesn’t answer, by a write', async () => {
     const { tenure, store, pass, clock } = taken(theirs, theirs);
     store.answers = true;
     const alone = tenure.alone(clock.monotonic() + 8_000, tenure.signal);

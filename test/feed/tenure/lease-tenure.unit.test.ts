@@ -66,7 +66,7 @@ describe('with a least time between two of them, checkpoints', () => {
     expect(positions(store)).toHaveLength(3);
   });
 
-  it('checkpoints with a least time between two of them go along with a renewal, which begins it anew', async () => {
+  it('checkpoints with a least time between two of them go along with a renewal, which begins it again', async () => {
     const { tenure, store, pass } = begin({ checkpointMs, renewMs: 1_000 });
     store.answers = true;
     await pass(1_000);

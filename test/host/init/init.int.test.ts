@@ -149,7 +149,7 @@ describe('init', () => {
     expect(readdirSync(place)).toEqual([]);
   });
 
-  it('`init` takes a folder that holds a new repository alone, and refuses one that holds more, or a name that is none', async () => {
+  it('`init` takes a folder that holds a new repository alone, and refuses one that holds more, or a name that isn’t valid', async () => {
     mkdirSync(join(place, 'fresh/.git'), { recursive: true });
     expect(await run('init', 'fresh')).toMatchObject({ code: 0 });
     expect(await run('init', 'fresh')).toMatchObject({

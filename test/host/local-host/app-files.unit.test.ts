@@ -44,7 +44,7 @@ describe('the files of an app', () => {
     ['no host.json', {}, 'not the folder of a function app'],
     ['a host.json that is not JSON', { 'host.json': '{' }, 'host.json can’t be read'],
     [
-      'a time that is none',
+      'a time that isn’t valid',
       { 'host.json': '{"extensions":{"eventHubs":{"initialOffsetOptions":{"type":"fromEnqueuedTime"}}}}' },
       'enqueuedTimeUtc is not a time',
     ],

@@ -78,7 +78,7 @@ it.each([
     /uses collectionName/,
   ],
   [
-    'a schedule that is none',
+    'a schedule that isn’t valid',
     () => startTimers([timer('whenever')], {}, async () => undefined),
     /schedule of tick is "whenever"/,
   ],

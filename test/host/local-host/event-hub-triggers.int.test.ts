@@ -138,7 +138,7 @@ describe('an invocation', () => {
     });
   });
 
-  it('an invocation can’t be made as JSON of an event that is none: the host gives up the batch', () => {
+  it('an invocation can’t be made as JSON of an event that isn’t JSON: the host gives up the batch', () => {
     expect(() =>
       invocationOf([event(Buffer.from('{ no'), 1)], { cardinality: 'many', dataType: 'json' }, place),
     ).toThrow(/An event is not JSON/);

@@ -345,7 +345,7 @@ test.each([
   ['18 months', 540],
   ['6 mo', 180],
   ['4 w', 28],
-])('kept for %s', (time, days) => {
+])('an entity that is kept for %s has these days in seconds', (time, days) => {
   const entities = READINGS.entities.map((row) => row.replace('90 d', time));
   const { needs, questions } = needsOf(requirementsOf({ ...READINGS, entities }), 'r.md');
   expect(questions).toEqual([]);

@@ -105,7 +105,7 @@ test('two that own a field, the whole list or a field of its elements', () => {
   expect(codes([lists, lines])).toEqual(['field-owned-twice']);
 });
 
-test('its own source fields, what it is found by, what it reads of the child, and what is nobody’s to write', () => {
+test('its own source fields, what it is found by, what it reads of the child, and what no embed may write', () => {
   const up = (set: object) =>
     embed('up', { from: m.People.person, into: m.People.person, on: { store: 'store', id: 'manager' }, set });
   expect(codes([up({ boss: (p: Person) => `${p.boss ?? ''}/${p.name}` })])).toEqual(['projection-cycle']);

@@ -101,7 +101,7 @@ describe('a document’s rows', () => {
     ['a leap second', { at: '2016-12-31T23:59:60Z' }, '/at'],
     ['a hundred nanoseconds', { at: '2026-03-01T10:00:00.1234567Z' }, '/at'],
     ['a day that doesn’t exist', { day: '2026-02-29' }, '/day'],
-    ['a list that is none', { lines: 'x' }, '/lines'],
+    ['a list that isn’t one', { lines: 'x' }, '/lines'],
     ['an element that is no object', { lines: [1] }, '/lines/0'],
     ['two elements with one key', { lines: [{ sku: 'a' }, { sku: 'a' }] }, '/lines/1'],
     ['an element without its key', { lines: [{ quantity: 1 }] }, '/lines/0'],

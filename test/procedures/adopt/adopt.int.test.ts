@@ -47,7 +47,7 @@ describe('adopting', () => {
     expect(await summaries(world)).toEqual(Array.from({ length: 10 }, (_, n) => `o${20 + n}`));
   });
 
-  it('over a split that only the service has seen', async () => {
+  it('an adoption goes on over a split that only the service has seen', async () => {
     const { world, prefix, host } = await stage(1);
     await host.work();
     await host.stop();

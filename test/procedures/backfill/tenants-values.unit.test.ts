@@ -27,7 +27,7 @@ describe('a value', () => {
     expect(await fromField('a.b', TEXT).of([{ a: { b: value } }], UNUSED)).toEqual([expected]);
   });
 
-  it('a value of more than 1,000 characters is none', async () => {
+  it('a value of more than 1,000 characters isn’t a tenant', async () => {
     expect(await fromField('a', TEXT).of([{ a: 'x'.repeat(1_001) }], UNUSED)).toMatchObject([{ why: /not a tenant/ }]);
   });
 

@@ -47,7 +47,7 @@ async function expectErased(before: ReadonlyMap<string, string>): Promise<void> 
   const after = await everything(stage, blobs);
   expect(naming(after, GONE)).toEqual([]);
   expect(ofOthers(before).map(([place]) => [place, after.get(place)])).toEqual(ofOthers(before));
-  // They name nobody: their places are digests.
+  // They name no one: their places are digests.
   expect([...after.values()].filter((text) => text.includes('"millrace.published"'))).toHaveLength(2);
 }
 

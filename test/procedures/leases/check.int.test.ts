@@ -132,7 +132,7 @@ describe('leases list', () => {
     expect(await behind()).toSatisfy((sum: number) => sum >= 38 && sum <= 42);
   });
 
-  it('`leases list` shows what is nobody’s, of nowhere, or double, and leaves it alone', async () => {
+  it('`leases list` shows what has no owner, of nowhere, or double, and leaves it alone', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 5);
     await world.derive();
@@ -231,7 +231,7 @@ describe('leases list --check', () => {
     expect(found.every(({ hint }) => hint.length > 10)).toBe(true);
   });
 
-  it('`leases list --check` finds a lease that is renewed and does not move, one that nobody renews, and a lock that was left', async () => {
+  it('`leases list --check` finds a lease that is renewed and does not move, one that no host renews, and a lock that was left', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 6);
     await world.derive();

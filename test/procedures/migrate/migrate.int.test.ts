@@ -71,7 +71,7 @@ describe(`migrating under sustained writes (seed ${SEED})`, () => {
     expect(moves.flatMap(({ late }) => late)).toEqual([]);
   });
 
-  it('whoever dies on the way, writers go on, and the next one finishes', async () => {
+  it('writers go on, whichever process dies on the way, and the next one finishes', async () => {
     const random = new Random(SEED);
     const writers = new Writers(stage, { seed: SEED, processes: 2, each: 4, everyMs: 20 });
     await writers.start();

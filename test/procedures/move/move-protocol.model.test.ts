@@ -10,7 +10,7 @@ const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 300);
 const totals = new Map<string, number>();
 
-it(`keys that move are counted once, and lose no write, whoever dies (seed ${SEED})`, () => {
+it(`keys that move are counted once, and lose no write, whichever process dies (seed ${SEED})`, () => {
   const failures: string[] = [];
   for (let seed = SEED; seed < SEED + HISTORIES && failures.length < 10; seed++)
     failures.push(...runHistory(seed, { totals }));

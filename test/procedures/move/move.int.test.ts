@@ -57,7 +57,7 @@ describe(`a tenant moves (seed ${SEED})`, () => {
     60_000 + 30_000 * MOVES,
   );
 
-  it('whoever dies on the way, writers go on, and the next one finishes', async () => {
+  it('writers go on, whichever process dies on the way, and the next one finishes', async () => {
     const random = new Random(SEED);
     const writers = new TenantWriters(stage);
     await writers.start({ tenants: [1] });

@@ -288,7 +288,7 @@ describe('a freeze', () => {
     expect(await second).toMatchObject({ projection: 'summaries@2' });
   });
 
-  it('a freeze that another process has ended or replaced lets nobody switch', async () => {
+  it('a freeze that another process has ended or replaced lets no process switch', async () => {
     const app = await start('one');
     await stage.container('Orders').items.upsert(order('o1', 1));
     await app.drained(signal);

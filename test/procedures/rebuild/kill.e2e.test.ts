@@ -61,7 +61,7 @@ describe(`SIGKILL at ${KILLS} random requests (seed ${SEED})`, () => {
           const { expected, found } = await compare(stage, `${name}@${version}`);
           expect(expected.size).toBeGreaterThan(5);
           expect({ name, found }).toEqual({ name, found: expected });
-          // Where the next round builds anew.
+          // Where the next round builds again.
           const now = Date.now() + 3_600_000;
           await drop({ ...options(stage, `${name}@${version}`, signal), name, version: 3 - version, now });
         }
@@ -115,7 +115,7 @@ const bad = (id: string, n: number) => ({
   id,
   type: 'order',
   storeId: `s${n % 4}`,
-  // Nobody's, so that no renaming brings it to the live host again.
+  // No one's, so that no renaming brings it to the live host again.
   customerId: 'nobody',
   placedAt: `2026-01-0${1 + (n % 5)}T10:00:00.000Z`,
   cents: n,

@@ -194,7 +194,7 @@ describe(`repairing (seed ${SEED})`, () => {
     await write('Days', { ...day, amount: 5 });
     expect(await look()).toMatchObject({ different: 1 });
     expect(await look({ repair: true })).toMatchObject({ different: 0, parked: [{}, {}] });
-    // An older version of what is parked now is still counted: nobody can say what the group must be.
+    // An older version of what is parked now is still counted: no one can say what the group must be.
     await order('o2');
     await app.drained(signal);
     await order('o1', { amount: -1e21 });

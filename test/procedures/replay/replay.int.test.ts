@@ -55,7 +55,7 @@ describe('replaying', () => {
     expect((await compare(stage, 'summaries@1')).found.has('["s1","late"]')).toBe(true);
   });
 
-  it('a replay refuses a checkpoint of another container, a time that is none, and an unknown side sink', async () => {
+  it('a replay refuses a checkpoint of another container, a time that isn’t valid, and an unknown side sink', async () => {
     await cli(['checkpoints', 'save', 'before', '--pipeline', VERSIONS]);
     await stage.container('Orders').delete();
     await stage.services.place.database.containers.create({

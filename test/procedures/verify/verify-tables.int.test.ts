@@ -84,7 +84,7 @@ const look = (more: Partial<VerifyOptions> = {}): Promise<Verification> =>
 const said = ({ differences }: Pick<Verification, 'differences'>): string[] =>
   differences.map(({ kind, container, document }) => `${kind} ${container} ${document}`).toSorted();
 
-it('a verification of tables finds nothing in tables that nobody changed', async () => {
+it('a verification of tables finds nothing in tables that no person changed', async () => {
   expect(await look()).toMatchObject({ different: 0, beyond: [] });
   expect(await look({ sample: '10000' })).toMatchObject({ different: 0, beyond: [] });
   expect(await look({ ofTenant: askedTenant(stage.loaded, 's1') })).toMatchObject({

@@ -42,7 +42,7 @@ it('`drained` is said by a host too that has no leases, as others have them all'
   expect(a.stats().some(({ changes }) => changes === 20)).toBe(true);
 });
 
-it('`drained` is not said while changes are left that nobody reads', async (context) => {
+it('`drained` is not said while changes are left that no host reads', async (context) => {
   const { stage, host, write } = await world(context);
   const [a, b, watching] = [await host('a'), await host('b'), await host('watching')];
   await a.start();

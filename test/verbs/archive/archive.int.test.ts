@@ -152,7 +152,7 @@ describe('sweep, list, verify, restore', () => {
     expect((await hot()).map(({ id }) => id)).toEqual(['o8']);
   });
 
-  it('sweep, list, verify and restore leave documents whose date lies in the future or is none, and name them', async () => {
+  it('sweep, list, verify and restore leave documents whose date lies in the future or is missing, and name them', async () => {
     await derive(order(1), order(2, '2026-13-01'), order(3, '2025-12-01'));
     const { code, stdout } = await cli(['archive', 'sweep', '--now', '2025-12-31']);
     expect(code).toBe(0);
@@ -243,7 +243,7 @@ describe('what was done to a blob by hand', () => {
   }
 
   it.each(damages)(
-    '%s: verify names it with its documents, and nobody takes it for the truth',
+    '%s: verify names it with its documents, and no reader takes it for the truth',
     async (_, fault, damage) => {
       await damage();
       const { code, value } = await json('archive', 'verify');

@@ -91,7 +91,7 @@ describe('rewinding the pipeline’s own leases', () => {
     expect((await world.run(leasesRewind, { to: later, container: 'Orders' })).value).toMatchObject({ moved: [] });
   });
 
-  it('a rewind of the pipeline’s own leases over a split while nobody ran keeps what lies lowest', async () => {
+  it('a rewind of the pipeline’s own leases over a split while no host ran keeps what lies lowest', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 10);
     await world.derive();
@@ -156,7 +156,7 @@ describe('rewinding a foreign host’s leases', () => {
   it('a foreign host that wakes up afterwards, scaled to zero, is noticed, and what it may do is said', async () => {
     const { world, prefix, host } = await stage();
     world.clock.meanwhile = async (sofar) => {
-      // It still thinks it owns them, and writes what it has in memory; or takes them anew.
+      // It still thinks it owns them, and writes what it has in memory; or takes them again.
       if (sofar > 150_000) await host.acquire();
     };
     const error = await world.refusal(leasesRewind, { prefix, to: '2000-01-01' });
@@ -219,7 +219,7 @@ describe('bad input', () => {
     expect(await world.audit()).toEqual([]);
   });
 
-  it('bad input such as a missing lease container, or one that refuses us, is told with its mend', async () => {
+  it('bad input such as a missing lease container, or one that refuses us, is told with its remedy', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 3);
     await world.derive();

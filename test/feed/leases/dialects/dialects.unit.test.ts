@@ -50,7 +50,7 @@ const foreign = fc.dictionary(fc.constantFrom('StartTime', 'team', 'x'), fc.json
 
 const says = ({ range, position: at, mode, owner }: Partial<NewLease>) => ({ range, position: at, mode, owner });
 
-it('a lease says in every dialect what it said in the first, and keeps what nobody knows', () => {
+it('a lease says in every dialect what it said in the first, and keeps what no dialect knows', () => {
   const dialects = fc.array(fc.constantFrom(...DIALECTS), { minLength: 1, maxLength: 5 });
   fc.assert(
     fc.property(newLease, dialects, foreign, (lease, through, extra) => {

@@ -1,24 +1,18 @@
 import type { Database } from '@azure/cosmos';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { openRouter } from '../../src/client.ts';
-import { type Shard, type ShardMap, ShardMapManager, type ShardMapManagerOptions } from '../../src/shards/index.ts';
+import { type Shard, type ShardMap } from '../../src/shards/index.ts';
 import { type MultiShardQuery, multiShardQuery } from '../../src/shards/query/multi-shard-query.ts';
 import type { RouterQueryOptions } from '../../src/shards/routing/values.ts';
 import type { MultiShardQueryOptions, QueryShardPage } from '../../src/shards/query/types.ts';
-import { type Around, SCHEMA, ShardStage } from './shard-stage.ts';
+import { type Around, SCHEMA, useShardMaps } from './shard-stage.ts';
 
-let stage: ShardStage;
-let options: ShardMapManagerOptions;
-let manager: ShardMapManager;
+const { stage, options, manager } = await useShardMaps();
 let map: ShardMap;
 let [west, east]: Shard[] = [];
 beforeAll(async () => {
-  stage = await ShardStage.open();
-  options = await stage.options();
-  manager = await ShardMapManager.create(options);
   [map, west, east] = await twoShards('orders');
 });
-afterAll(() => stage[Symbol.asyncDispose]());
 
 /** A map with the tenants below 10 in the first shard and the others in the second, three orders each. */
 async function twoShards(name: string): Promise<[ShardMap, Shard, Shard]> {

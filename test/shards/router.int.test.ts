@@ -1,25 +1,11 @@
 import type { Database } from '@azure/cosmos';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { type Router, type RouterOptions, openRouter } from '../../src/client.ts';
-import {
-  type Mapping,
-  type Shard,
-  type ShardMap,
-  ShardMapManager,
-  type ShardMapManagerOptions,
-} from '../../src/shards/index.ts';
-import { type Around, SCHEMA, ShardStage } from './shard-stage.ts';
+import { type Mapping, type Shard, type ShardMap, ShardMapManager } from '../../src/shards/index.ts';
+import { type Around, SCHEMA, useShardMaps } from './shard-stage.ts';
 
-let stage: ShardStage;
-let options: ShardMapManagerOptions;
-let manager: ShardMapManager;
-beforeAll(async () => {
-  stage = await ShardStage.open();
-  options = await stage.options();
-  manager = await ShardMapManager.create(options);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const { stage, options, manager } = await useShardMaps();
 
 /** Time stands still until the test lets it pass; pauses take none of it. */
 class Hand implements Clock {

@@ -1,18 +1,10 @@
 // A map over the years: shards by time, many mappings, long repairs, a map that was lost.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type KeyTypeName, type ShardMap, ShardMapManager, ensureScheduled } from '../../src/shards/index.ts';
-import { SCHEMA, ShardStage, type Stored, bodyOf } from './shard-stage.ts';
+import { SCHEMA, type Stored, bodyOf, useShardMaps } from './shard-stage.ts';
 
-let stage: ShardStage;
-let manager: ShardMapManager;
-let maps: string;
-beforeAll(async () => {
-  stage = await ShardStage.open();
-  const options = await stage.options();
-  maps = options.database.id;
-  manager = await ShardMapManager.create(options);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const { stage, options, manager } = await useShardMaps();
+const maps = options.database.id;
 
 let names = 0;
 const rangeMap = (keyType: KeyTypeName = 'int32'): Promise<ShardMap> =>

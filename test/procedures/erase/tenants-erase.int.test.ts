@@ -1,7 +1,7 @@
 // docs/SPEC-erase.md, ERASE-R1 to ERASE-R7, ERASE-C1 and ERASE-C2.
-import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
+import type { ContainerClient } from '@azure/storage-blob';
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { ErasableStore } from '../../../src/archive/blobs/blob-store.ts';
 import { MillraceError, messageOf } from '../../../src/base/errors.ts';
 import { digestOf } from '../../../src/engine/erasures/record.ts';
@@ -9,34 +9,17 @@ import { Jobs } from '../../../src/jobs/jobs.ts';
 import { searchEverything } from '../../../src/procedures/erase/erase-search.ts';
 import { type EraseOptions, erase } from '../../../src/procedures/erase/erase.ts';
 import { startEmbeddedJobs } from '../../../src/host/dev/jobs-embedded.ts';
-import { type Azurite, startAzurite } from '../../support/azurite.ts';
+import { useArchiveStage } from '../../support/archive-stage.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
-import { type Stage, openStage } from '../../support/stage.ts';
+import type { Stage } from '../../support/stage.ts';
 import { ERASE, GONE, STAYS, eraseOptions, everything, fill, naming, setAside } from '../tenants/leaving.ts';
 
-let azurite: Azurite;
 let stage: Stage;
 let blobs: ContainerClient;
-let used = 0;
-
-beforeAll(async () => {
-  azurite = await startAzurite();
-});
-afterAll(async () => {
-  await azurite?.close();
-});
-beforeEach(async () => {
-  const { connectionString } = azurite;
-  const container = `erase-${(used += 1)}`;
-  stage = await openStage({}, ERASE, { connectionString, container });
-  blobs = BlobServiceClient.fromConnectionString(connectionString).getContainerClient(container);
-  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: ERASE })) vi.stubEnv(name, value);
+useArchiveStage(ERASE, async (opened) => {
+  ({ stage, blobs } = opened);
   await fill(stage);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
 });
 
 /** What is stored of the store that stays, and names no other. */

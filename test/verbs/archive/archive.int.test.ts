@@ -1,33 +1,16 @@
-import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { ContainerClient } from '@azure/storage-blob';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ArchiveVerification } from '../../../src/archive/types.ts';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { cli } from '../../cli/cli.ts';
-import { type Azurite, startAzurite } from '../../support/azurite.ts';
-import { COLD, type Stage, openStage } from '../../support/stage.ts';
+import { useArchiveStage } from '../../support/archive-stage.ts';
+import { COLD, type Stage } from '../../support/stage.ts';
 
-let azurite: Azurite;
 let stage: Stage;
 let blobs: ContainerClient;
-let used = 0;
-
-beforeAll(async () => {
-  azurite = await startAzurite();
-});
-afterAll(async () => {
-  await azurite?.close();
-});
-beforeEach(async () => {
-  const { connectionString } = azurite;
-  const container = `archive-${(used += 1)}`;
-  stage = await openStage({}, COLD, { connectionString, container });
-  blobs = BlobServiceClient.fromConnectionString(connectionString).getContainerClient(container);
-  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: COLD })) vi.stubEnv(name, value);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
+useArchiveStage(COLD, (opened) => {
+  ({ stage, blobs } = opened);
 });
 
 const json = async (...args: string[]): Promise<{ code: number; value: unknown; stderr: string }> => {
@@ -186,9 +169,9 @@ describe('bad input is one clear message, exit code 2, and hot data stay', () =>
   });
 
   it('model apply makes the blob container that is not there', async () => {
-    vi.stubEnv('STORAGE_CONTAINER', `fresh-${used}`);
+    vi.stubEnv('STORAGE_CONTAINER', 'fresh');
     expect((await json('model', 'apply', '--dry-run')).value).toMatchObject({
-      steps: [`create blob container fresh-${used}`],
+      steps: ['create blob container fresh'],
     });
     expect((await json('model', 'apply')).code).toBe(0);
     expect(await json('model', 'apply')).toMatchObject({ code: 0, value: { done: [] } });

@@ -3,7 +3,7 @@
 @description('The account of the maps and of these shards. Shards in other accounts: deploy it there with the same shards and no maps.')
 param accountName string
 
-@description('Database of the maps; empty: this account has none. It is none of the shards.')
+@description('Database of the maps; empty: this account has none. It isn’t a shard.')
 param mapsDatabase string = 'maps'
 
 @description('Databases of the shards in this account.')

@@ -9,7 +9,7 @@ export interface Message {
   readonly battery: number;
 }
 
-/** Reads a message, and says what is wrong with one that is none: that becomes its dead letter. */
+/** Reads a message, and says what is wrong with an event that isn't one: that becomes its dead letter. */
 export function readMessage(body: unknown): Message {
   if (typeof body !== 'object' || body === null) throw new Error('the message is no object');
   const { tenant, site, device, at, celsius, battery } = body as Partial<Record<keyof Message, unknown>>;

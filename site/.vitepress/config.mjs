@@ -46,7 +46,7 @@ cpSync(docs, pages, { recursive: true });
 
 export default defineConfig({
   title: 'Millrace',
-  description: 'Keeps everything derived from an Azure Cosmos DB for NoSQL account right.',
+  description: 'Keep everything derived from an Azure Cosmos DB for NoSQL account correct.',
   lang: 'en',
   base: SITE_BASE,
   srcDir: 'pages',

@@ -73,7 +73,7 @@ export class BulkLane {
 
   /**
    * With a budget each physical partition gets a call of its own. The client sends a request to each anyway, and a 429 of
-   * one rejects the whole call: nobody could tell whose budget it concerns, and all of them would be sent again.
+   * one rejects the whole call: no client could tell whose budget it concerns, and all of them would be sent again.
    */
   async #byPartition(some: readonly Waiting[]): Promise<readonly (readonly Waiting[])[]> {
     const spending = this.#spending;

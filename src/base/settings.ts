@@ -172,7 +172,7 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
   SHARD_MAPS__accountEndpoint:
     'Set SHARD_MAPS__accountEndpoint to the account’s URI, or leave it out if the shard maps are in the account of COSMOS.',
   SHARD_MAPS_DATABASE:
-    'Set SHARD_MAPS_DATABASE to the name of the database that has the shard maps. It is none of the shards; `millrace shards init` creates it.',
+    'Set SHARD_MAPS_DATABASE to the name of the database that has the shard maps. It isn’t a shard; `millrace shards init` creates it.',
   SHARD_COSMOS:
     'Set SHARD_COSMOS to a connection string of the shard’s account like COSMOS, or leave it out if the shard of the function app is in the account of COSMOS.',
   SHARD_COSMOS__accountEndpoint:

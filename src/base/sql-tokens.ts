@@ -4,7 +4,7 @@
 export interface Token {
   readonly kind: 'name' | 'parameter' | 'string' | 'number' | 'sign';
   readonly text: string;
-  /** Of a name that may be a keyword, in upper case; else empty. A name after a dot or after `AS` is none. */
+  /** Of a name that may be a keyword, in upper case; else empty. A name after a dot or after `AS` isn't one. */
   readonly word: string;
   readonly start: number;
   readonly end: number;

@@ -1,5 +1,5 @@
 // A row of the section "Change Feed Projections" against the code, column by column. `model check` reports each difference
-// under the rule of its column; `model check --fix` writes a row anew that has one.
+// under the rule of its column; `model check --fix` writes such a row again.
 import { parseDate } from '../pipeline/date.ts';
 import { startOf } from '../pipeline/start.ts';
 import type { ArchiveSpec, EmbedSpec, PublishSpec, SourceRef } from '../pipeline/specs.ts';

@@ -289,7 +289,7 @@ export interface ArchiveSpec {
   readonly largerThan?: { readonly bytes: number; readonly text: string };
   /** A document is deleted from the archive when its date is this long ago: milliseconds; `text` as declared. */
   readonly keep?: { readonly ms: number; readonly text: string };
-  /** The storage account keeps each blob so long after it was written, milliseconds; `locked`: nobody can end that earlier. */
+  /** The storage account keeps each blob so long after it was written, milliseconds; `locked`: no one can end that earlier. */
   readonly retain?: { readonly ms: number; readonly text: string; readonly locked: boolean };
   where?(doc: Doc): boolean;
   /** Field with the tenant: each tenant has separate blobs. */

@@ -41,7 +41,7 @@ describe('reading', () => {
     expect(found.every((document) => document === undefined || document._etag !== '')).toBe(true);
   });
 
-  it('by a query stays within a key, or crosses them', async () => {
+  it('reading by a query stays within a key, or crosses them', async () => {
     const { access, container } = await sink();
     for (const pk of ['a', 'b']) for (let n = 0; n < 150; n++) await container.items.create({ id: `${pk}${n}`, pk, n });
     const sql = 'SELECT VALUE c.id FROM c WHERE c.n >= @from';
@@ -53,7 +53,7 @@ describe('reading', () => {
 
 describe('one write', () => {
   // The SDK then sends the part that gets nothing an empty request, which the service refuses.
-  it('is never refused for a split: whoever asks again finds out', async () => {
+  it('one write is never refused for a split: a repetition finds out', async () => {
     const { access, emulator, stored } = await sink();
     expect((await access.commit('c', KEY, [create('d')])).kind).toBe('done');
     emulator.split('d/c');
@@ -63,7 +63,7 @@ describe('one write', () => {
     expect(await stored()).toEqual(['d', 'e']);
   });
 
-  it('of each kind is done under its condition, and its ETag is the next one’s', async () => {
+  it('one write of each kind is done under its condition, and its ETag is the next one’s', async () => {
     const { access, stored } = await sink();
     const made = await access.commit('c', KEY, [create('d', { n: 1 })]);
     if (made.kind !== 'done') throw new Error(made.kind);
@@ -75,7 +75,7 @@ describe('one write', () => {
     expect(await stored()).toEqual([]);
   });
 
-  it('conflicts where its condition no longer holds, and changes nothing', async () => {
+  it('one write conflicts where its condition no longer holds, and changes nothing', async () => {
     const { access, container, etagOf } = await sink();
     await container.items.create({ id: 'd', pk: 'a', n: 1 });
     const old = await etagOf('d');
@@ -91,7 +91,7 @@ describe('one write', () => {
     expect((await access.read('c', KEY, ['d']))[0]).toMatchObject({ n: 2 });
   });
 
-  it('may be a patch under a predicate', async () => {
+  it('one write may be a patch under a predicate', async () => {
     const { access, container } = await sink();
     await container.items.create({ id: 'd', pk: 'a', lsn: 5 });
     const patch = (lsn: number): Write => ({
@@ -108,8 +108,8 @@ describe('one write', () => {
   it.each([
     ['too large', 'big', { pad: 'x'.repeat(2_100_000) }],
     ['of another key', 'd', { pk: 'b' }],
-    ['with a time to live that is none', 'd', { ttl: -7 }],
-  ])('that is %s is refused for good, and named', async (_what, id, more) => {
+    ['with a time to live that isn’t valid', 'd', { ttl: -7 }],
+  ])('one write that is %s is refused for good, and named', async (_what, id, more) => {
     const { access, stored } = await sink();
     expect(await access.commit('c', KEY, [create(id, more)])).toMatchObject({
       kind: 'refused',
@@ -119,7 +119,7 @@ describe('one write', () => {
     expect(await stored()).toEqual([]);
   });
 
-  it('sent with others at the same time is judged by itself', async () => {
+  it('one write sent with others at the same time is judged by itself', async () => {
     const { access, stored, meter } = await sink();
     const all = Array.from({ length: 250 }, (_, n) =>
       access.commit('c', KEY, [create(`d${n % 200}`, n === 7 ? { ttl: -7 } : {})]),
@@ -134,7 +134,7 @@ describe('one write', () => {
 });
 
 describe('several writes', () => {
-  it('are all done, with their ETags in their order', async () => {
+  it('several writes are all done, with their ETags in their order', async () => {
     const { access, container, etagOf, stored, meter } = await sink();
     for (const id of ['old', 'gone']) await container.items.create({ id, pk: 'a' });
     const result = await access.commit('c', KEY, [
@@ -147,7 +147,7 @@ describe('several writes', () => {
     expect(meter.writes).toBe(3);
   });
 
-  it('are all left undone where one conflicts', async () => {
+  it('several writes are all left undone where one conflicts', async () => {
     const { access, container, etagOf, stored } = await sink();
     for (const id of ['there', 'other']) await container.items.create({ id, pk: 'a', n: 0 });
     const etag = await etagOf('other');
@@ -161,14 +161,14 @@ describe('several writes', () => {
     expect(await etagOf('other')).toBe(etag);
   });
 
-  it('are all left undone where one is refused, and that one is named', async () => {
+  it('several writes are all left undone where one is refused, and that one is named', async () => {
     const { access, stored } = await sink();
     const result = await access.commit('c', KEY, [create('x'), create('y'), create('bad', { ttl: -7 })]);
     expect(result).toMatchObject({ kind: 'refused', index: 2, why: expect.stringContaining('bad') as string });
     expect(await stored()).toEqual([]);
   });
 
-  it('may be a hundred, under a key of several levels', async () => {
+  it('several writes may be a hundred, under a key of several levels', async () => {
     const { database } = await emulate({ partitionKey: TWO_LEVELS });
     const access = new CosmosAccess(database, OPEN, new Meter());
     const writes = Array.from({ length: 100 }, (_, n): Write => ({
@@ -186,18 +186,24 @@ describe('several writes', () => {
 });
 
 describe('trouble', () => {
-  it.each([1, 2])('that is a full logical partition refuses %i writes for good, and others not', async (count) => {
-    const { access, emulator, stored } = await sink();
-    emulator.faults({ rules: [{ container: 'c', operation: 'batch', status: 403, substatus: 1014 }] });
-    const writes = Array.from({ length: count }, (_, n) => create(`d${n}`));
-    expect(await access.commit('c', KEY, writes)).toMatchObject({ kind: 'refused', index: 0 });
-    emulator.faults({ rules: [{ container: 'c', operation: 'batch', status: 403, substatus: 5301 }] });
-    await expect(access.commit('c', KEY, writes)).rejects.toMatchObject({ code: 'denied', retryable: true });
-    emulator.faults({});
-    expect(await stored()).toEqual([]);
-  });
+  it.each([1, 2])(
+    'trouble that is a full logical partition refuses %i writes for good, and others not',
+    async (count) => {
+      const { access, emulator, stored } = await sink();
+      emulator.faults({ rules: [{ container: 'c', operation: 'batch', status: 403, substatus: 1014 }] });
+      const writes = Array.from({ length: count }, (_, n) => create(`d${n}`));
+      expect(await access.commit('c', KEY, writes)).toMatchObject({ kind: 'refused', index: 0 });
+      emulator.faults({ rules: [{ container: 'c', operation: 'batch', status: 403, substatus: 5301 }] });
+      await expect(access.commit('c', KEY, writes)).rejects.toMatchObject({
+        code: 'denied',
+        retryable: true,
+      });
+      emulator.faults({});
+      expect(await stored()).toEqual([]);
+    },
+  );
 
-  it('that is throttling never surfaces', async () => {
+  it('trouble that is throttling never surfaces', async () => {
     const { access, emulator, meter } = await sink();
     emulator.faults({ throttle: 0.6 });
     const ids = Array.from({ length: 20 }, (_, n) => `d${n}`);
@@ -207,7 +213,7 @@ describe('trouble', () => {
     expect(meter.throttled).toBeGreaterThan(0);
   });
 
-  it.each([1, 2])('that loses the answer to %i writes is a conflict: whoever asks again finds out', async (count) => {
+  it.each([1, 2])('trouble that loses the answer to %i writes is a conflict: a repetition finds out', async (count) => {
     const { access, emulator, stored } = await sink();
     const writes = Array.from({ length: count }, (_, n) => create(`d${n}`));
     emulator.faults({ failAfterEffect: 1 });
@@ -216,7 +222,7 @@ describe('trouble', () => {
     expect(await stored()).toHaveLength(count);
   });
 
-  it('before the effect is a conflict or over, never a loss', async () => {
+  it('trouble before the effect is a conflict or over, never a loss', async () => {
     const { access, emulator, stored } = await sink();
     emulator.faults({ failBefore: 0.5 });
     const done: string[] = [];
@@ -228,14 +234,17 @@ describe('trouble', () => {
     expect(await stored()).toEqual(done.toSorted());
   });
 
-  it.each(['container', 'database'])('with a %s that is not there is no answer about a document', async (what) => {
-    const { emulator } = await sink();
-    const database = clientOf(emulator).database(what === 'database' ? 'none' : 'd');
-    const access = new CosmosAccess(database, OPEN, new Meter());
-    await expect(access.commit('none', KEY, [create('x'), create('y')])).rejects.toSatisfy(isInfrastructure);
-    await expect(access.commit('none', KEY, [create('x')])).rejects.toSatisfy(isInfrastructure);
-    await expect(access.query('none', 'SELECT * FROM c', {})).rejects.toSatisfy(isInfrastructure);
-  });
+  it.each(['container', 'database'])(
+    'trouble with a %s that is not there is no answer about a document',
+    async (what) => {
+      const { emulator } = await sink();
+      const database = clientOf(emulator).database(what === 'database' ? 'none' : 'd');
+      const access = new CosmosAccess(database, OPEN, new Meter());
+      await expect(access.commit('none', KEY, [create('x'), create('y')])).rejects.toSatisfy(isInfrastructure);
+      await expect(access.commit('none', KEY, [create('x')])).rejects.toSatisfy(isInfrastructure);
+      await expect(access.query('none', 'SELECT * FROM c', {})).rejects.toSatisfy(isInfrastructure);
+    },
+  );
 });
 
 describe('a fence', () => {
@@ -255,7 +264,7 @@ describe('a fence', () => {
     };
   };
 
-  it('that is shut keeps every request from being sent', async () => {
+  it('a fence that is shut keeps every request from being sent', async () => {
     const { fence, shut: close } = shut();
     const { access, stored, emulator } = await sink(fence);
     expect((await access.commit('c', KEY, [create('before')])).kind).toBe('done');
@@ -269,7 +278,7 @@ describe('a fence', () => {
     expect(await stored()).toEqual(['before']);
   });
 
-  it('that shuts while a write waits to be repeated ends the waiting', async () => {
+  it('a fence that shuts while a write waits to be repeated ends the waiting', async () => {
     const { fence, shut: close } = shut();
     const { access, emulator, stored } = await sink(fence);
     emulator.faults({ throttle: 1 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { guarded } from '../../src/access/guarded-signal.ts';
 
-it('keeps what a listener throws from the process, and calls the others', () => {
+it('a guarded signal keeps what a listener throws from the process, and calls the others', () => {
   const ending = new AbortController();
   const signal = guarded(ending.signal);
   const called: string[] = [];
@@ -17,7 +17,7 @@ it('keeps what a listener throws from the process, and calls the others', () => 
   expect(called).toEqual(['first', 'second']);
 });
 
-it('calls no listener that was removed', () => {
+it('a guarded signal calls no listener that was removed', () => {
   const ending = new AbortController();
   const signal = guarded(ending.signal);
   const called: string[] = [];

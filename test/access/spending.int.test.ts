@@ -51,7 +51,7 @@ test('a write of either kind waits for its partition’s budget, and for no othe
   expect([(await next).kind, (await pair).kind]).toEqual(['done', 'done']);
 });
 
-test('who lost its lease while it waited writes nothing', async () => {
+test('a host that lost its lease while it waited writes nothing', async () => {
   let lost = false;
   const fence: Fence = {
     ...OPEN,

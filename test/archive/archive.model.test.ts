@@ -85,7 +85,7 @@ describe(`after any history (seed ${SEED})`, () => {
     expectBusy(await all(HISTORIES, SEED, () => new MemoryBlobStore(), 'versions'), HISTORIES);
   });
 
-  it('the same on Azurite', async () => {
+  it('Azurite has the same after any history', async () => {
     const azurite = await startAzurite();
     const options = { retryOptions: { maxTries: 1 } };
     const service = BlobServiceClient.fromConnectionString(azurite.connectionString, options);
@@ -191,7 +191,7 @@ async function live(seed: number, container: string, rid: string, store: Erasabl
   await world.sweep();
   await holds();
   const { faults, archived } = await verifyArchive(world.archive(store), { signal: SIGNAL });
-  // A torn upload that nobody came back to is superfluous, and found.
+  // A torn upload that no one came back to is superfluous, and found.
   expect(faults.filter(({ code }) => code !== 'blob-changed')).toEqual([]);
   const { restored } = await world.restoreAll();
   await holds();

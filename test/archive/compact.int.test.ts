@@ -47,7 +47,7 @@ const sound = async ({ stage }: Scene): Promise<void> => {
   expect((await stage.history()).map(({ id }) => id).toSorted()).toEqual(IDS);
 };
 
-it('joins the small blobs of a month into one, and everything reads it', async () => {
+it('a compaction joins the small blobs of a month into one, and everything reads it', async () => {
   const here = await scene();
   expect(here.blobs()).toHaveLength(4);
   expect(await here.compact({ dryRun: true })).toMatchObject({ joined: 4, written: 0, removed: 0 });
@@ -60,7 +60,7 @@ it('joins the small blobs of a month into one, and everything reads it', async (
   expect(await restoreArchive(here.stage.archive, {}, { signal: SIGNAL })).toMatchObject({ restored: 4 });
 });
 
-it('passes over a blob in the Archive tier, and joins it when it is back', async () => {
+it('a compaction passes over a blob in the Archive tier, and joins it when it is back', async () => {
   const here = await scene();
   const [offline = ''] = here.blobs();
   const read = here.store.read.bind(here.store);
@@ -75,7 +75,7 @@ it('passes over a blob in the Archive tier, and joins it when it is back', async
   await sound(here);
 });
 
-it('leaves out lines of older versions', async () => {
+it('a compaction leaves out lines of older versions', async () => {
   const here = await scene();
   await here.stage.orders.items.upsert(order('a', { cents: 2 }));
   await here.stage.sweep();
@@ -84,7 +84,7 @@ it('leaves out lines of older versions', async () => {
   await sound(here);
 });
 
-it('counts a blob that the store refuses to remove, each time', async () => {
+it('a compaction counts a blob that the store refuses to remove, each time', async () => {
   const here = await scene();
   const [first = ''] = here.blobs();
   here.store.held.add(first);
@@ -95,7 +95,7 @@ it('counts a blob that the store refuses to remove, each time', async () => {
   await sound(here);
 });
 
-it('passes over the blobs of a tenant under a hold', async () => {
+it('a compaction passes over the blobs of a tenant under a hold', async () => {
   const here = await scene();
   const { archive, database } = here.stage;
   const holds = new Holds(database.container('millrace'));
@@ -181,7 +181,7 @@ it('a blob that is gone while entries name it is damage to every reader, listed 
   expect(faults.map(({ code }) => code)).toContain('blob-missing');
 });
 
-it('may be stopped at any request and run again', async () => {
+it('a compaction may be stopped at any request and run again', async () => {
   for (let at = 0, stopped = true; stopped; at += 4) {
     const here = await scene();
     let left = at;
@@ -212,7 +212,7 @@ it('may be stopped at any request and run again', async () => {
   }
 });
 
-it('two at once lose nothing', async () => {
+it('two compactions at once lose nothing', async () => {
   const here = await scene();
   await Promise.all([here.compact(), here.compact()]);
   await sound(here);
@@ -259,7 +259,7 @@ it('a reader that knows an older manifest finds every document', async () => {
   expect(compacted).toBe(true);
 });
 
-it('leaves the blobs of a tenant that is erased', async () => {
+it('a compaction leaves the blobs of a tenant that is erased', async () => {
   const here = await scene();
   expect(await here.compact({ erased: async () => () => new Date() as never })).toMatchObject({ joined: 0, left: 4 });
 });

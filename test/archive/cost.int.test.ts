@@ -16,7 +16,7 @@ const IDS = Array.from({ length: COUNT }, (_, n) => `o${n}`);
 it.each([
   ['latest-version', { never: 1, sweep: 11, mark: 0, expiry: 0, archived: 12 }],
   ['all-versions', { never: 0, sweep: 17, mark: 11, expiry: 11, archived: 11, mayExpire: 11 }],
-] as const)('by %s, for each document', async (mode, figures) => {
+] as const)('archiving a document by %s costs the known RU', async (mode, figures) => {
   const store = new MemoryBlobStore();
   const stage = await archiveStage(store, mode);
   const found: Record<string, number> = {};

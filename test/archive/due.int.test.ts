@@ -35,23 +35,26 @@ function anyDate(random: Random): unknown {
 it.each<[string, ArchiveRule, number]>([
   ['before a day', { kind: 'before', ms: Date.UTC(2001, 0, 1), text: '2001-01-01' }, Date.UTC(2001, 0, 1) - 1],
   ['older than a year', { kind: 'after', ms: 365 * 86_400_000, text: '365d' }, NOW - 365 * 86_400_000],
-])(`finds by index all that is due by a rule, and nothing else: %s (seed ${SEED})`, async (_what, rule, last) => {
-  const random = new Random(SEED);
-  const stage = await archiveStage();
-  const docs = Array.from({ length: 400 }, (_, n): Doc & { id: string } =>
-    order(`o${n}`, { date: anyDate(random), tenant: `t${random.int(5)}` }),
-  );
-  for (const doc of docs) await stage.orders.items.create(doc);
-  const due = docs.filter(({ date }) => {
-    const at = parseDate(date);
-    return at !== undefined && at <= last;
-  });
-  const swept = await stage.sweep({}, { spec: { ...SPEC, rule } });
-  expect(due.length).toBeGreaterThan(40);
-  expect(swept.archived).toBe(due.length);
-  const rest = docs.filter((doc) => !due.includes(doc)).map(({ id }) => id);
-  expect(await stage.hot()).toEqual(rest.toSorted());
-});
+])(
+  `a sweep finds by index all that is due by a rule, and nothing else: %s (seed ${SEED})`,
+  async (_what, rule, last) => {
+    const random = new Random(SEED);
+    const stage = await archiveStage();
+    const docs = Array.from({ length: 400 }, (_, n): Doc & { id: string } =>
+      order(`o${n}`, { date: anyDate(random), tenant: `t${random.int(5)}` }),
+    );
+    for (const doc of docs) await stage.orders.items.create(doc);
+    const due = docs.filter(({ date }) => {
+      const at = parseDate(date);
+      return at !== undefined && at <= last;
+    });
+    const swept = await stage.sweep({}, { spec: { ...SPEC, rule } });
+    expect(due.length).toBeGreaterThan(40);
+    expect(swept.archived).toBe(due.length);
+    const rest = docs.filter((doc) => !due.includes(doc)).map(({ id }) => id);
+    expect(await stage.hot()).toEqual(rest.toSorted());
+  },
+);
 
 test('a document that changed after the query leaves in its new version, or stays if that is not due', async () => {
   const store = new MemoryBlobStore();

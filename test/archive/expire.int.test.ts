@@ -55,7 +55,7 @@ it.each([
   expect(isOver({ period }, SPEC, Date.parse(now))).toBe(false);
 });
 
-it('deletes the documents of a month that is over, and their blobs a grace later', async () => {
+it('an expiry deletes the documents of a month that is over, and their blobs a grace later', async () => {
   const here = await scene();
   expect(await here.expire({ dryRun: true })).toMatchObject({ documents: 2, waiting: 1, removed: 0 });
   expect(await here.cold()).toEqual(['late', 'old-1', 'old-2']);
@@ -171,13 +171,13 @@ it('a damaged blob is named, stays and hides no other', async () => {
   expect(here.blobs()).toContain(name);
 });
 
-it('stops when its time is up, and the next run goes on', async () => {
+it('an expiry stops when its time is up, and the next run goes on', async () => {
   const here = await scene();
   expect(await here.expire({ withinMs: 0 })).toMatchObject({ complete: false, documents: 0 });
   expect(await here.expire()).toMatchObject({ complete: true, documents: 2 });
 });
 
-it('may be stopped at any request and run again', async () => {
+it('an expiry may be stopped at any request and run again', async () => {
   for (let at = 0, stopped = true; stopped; at += 1) {
     const here = await scene();
     let left = at;

@@ -13,7 +13,7 @@ const HOLD = { tenant: 't', reason: 'a case', actor: 'test', at: '2026-01-01T00:
 const NOW = { settleMs: 0, clock: systemClock, signal: SIGNAL };
 const blobsOf = (store: MemoryBlobStore): string[] => [...store.blobs.keys()].filter((name) => name.endsWith('.gz'));
 
-it('holds blobs that exist and that sweeps write later, of this tenant and no manifest', async () => {
+it('a hold holds blobs that exist and that sweeps write later, of this tenant and no manifest', async () => {
   const store = new MemoryBlobStore();
   const stage = await archiveStage(store);
   const holds = new Holds(stage.database.container('millrace'));
@@ -52,7 +52,7 @@ it('nothing leaves while a blob of a held tenant can not be held', async () => {
   expect(await stage.hot()).toEqual(['a']);
 });
 
-it('asks the service for holds of versions, and says it when the account has none', async () => {
+it('a hold asks the service for holds of versions, and says it when the account has none', async () => {
   const asked: string[] = [];
   const items =
     '<Blob><Name>b</Name><VersionId>1</VersionId><Properties><LegalHold>true</LegalHold></Properties></Blob>';

@@ -173,11 +173,11 @@ async function hotOrders(): Promise<number> {
 }
 
 it(
-  `loses nothing and doubles nothing however often it is killed at work (seed ${SEED})`,
+  `an archive verb loses nothing and doubles nothing however often it is killed at work (seed ${SEED})`,
   async () => {
     const random = new Random(SEED);
     const kills: Record<Name, number> = { sweep: 0, compact: 0, restore: 0 };
-    /** Pieces that a run sends which nobody kills; the first round finds out. */
+    /** Pieces that a run sends which no one kills; the first round finds out. */
     const whole = { ...kills };
     for (let round = 0; round === 0 || Object.values(kills).some((count) => count < KILLS); round++) {
       const orders = ordersOf(round);

@@ -90,7 +90,7 @@ it('an expiry is the application’s, although a lagging replica still says that
   expect(await stage.entry()).toBe('void');
 });
 
-it('so is one whose version was read while a lagging replica had no entry yet', async () => {
+it('an expiry is the application’s too if its version was read while a lagging replica had no entry yet', async () => {
   const stage = await left();
   expect(await stage.next()).toEqual([]);
   await stage.orders.items.upsert(mortal);

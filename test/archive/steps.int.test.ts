@@ -185,7 +185,7 @@ test('a restore that reads a stale entry brings nothing back that was deleted si
   expect(await stage.hot()).toEqual([]);
 });
 
-test('a placeholder that a crashed restore left is taken over; nobody takes it for a document', async () => {
+test('a placeholder that a crashed restore left is taken over; no reader takes it for a document', async () => {
   const stage = await archiveStage();
   await stage.orders.items.create(order('a'));
   await stage.sweep();

@@ -71,7 +71,7 @@ test('an upload that another host made good since it was seen is not written aga
   const stage = await archiveStage(store);
   await stage.orders.items.create(order('a'));
   let seen = 0;
-  // The other host's upload was cut off; it mends its blob after the first look, before whatever follows.
+  // The other host's upload was cut off; it corrects its blob after the first look, before whatever follows.
   const shared: BlobStore = {
     list: (prefix) => store.list(prefix),
     read: async (name) => {
@@ -232,7 +232,7 @@ test('an unreadable manifest keeps the documents of its month and no others from
   const swept = await stage.sweep();
   expect(swept).toMatchObject({ archived: 1, blocked: 1, faults: [{ code: 'manifest-unreadable', blob: MANIFEST }] });
   expect(await stage.hot()).toEqual(['2000-05-07']);
-  // Mended, here by leaving it out, it all goes.
+  // Corrected, here by leaving it out, it all goes.
   store.blobs.delete(MANIFEST);
   expect(await stage.sweep()).toMatchObject({ archived: 1, blocked: 0, faults: [] });
   expect(await stage.hot()).toEqual([]);

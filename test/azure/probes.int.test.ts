@@ -34,7 +34,7 @@ describe('on the embedded server', () => {
 describe('verdicts', () => {
   const probe = (run: Probe['run']): Probe => ({ number: 'none', asks: 'it', run });
 
-  it('tell what was seen instead from what could not be asked', async () => {
+  it('verdicts tell what was seen instead from what could not be asked', async () => {
     const wrong = probe(async () => same([1], [2], 'the list'));
     expect(await ask(wrong)).toMatchObject({ verdict: 'does not hold', why: 'the list: [1] instead of [2]' });
     const broken = probe(() => Promise.reject(new TypeError('nothing there\nat some line')));

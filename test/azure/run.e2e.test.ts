@@ -79,13 +79,13 @@ function start(...args: string[]): Run {
   return { child, ended: once(child, 'close').then(([code]) => ({ code: code as number | null, said })) };
 }
 
-it('makes nothing without being told to', async () => {
+it('the run of the probes makes nothing without being told to', async () => {
   const { code, said } = await start().ended;
   expect([code, said]).toEqual([2, expect.stringContaining('Say --create where that is meant')]);
   expect(log()).toEqual([]);
 });
 
-it('makes an account, asks it, signs in by role, and deletes what it made', async () => {
+it('the run of the probes makes an account, asks it, signs in by role, and deletes what it made', async () => {
   const file = join(place, 'report.json');
   const { code, said } = await start('--create', '--only', 'ASM-A5,ASM-E48,ASM-E49,ASM-F14,ASM-F17', '--json', file)
     .ended;
@@ -101,7 +101,7 @@ it('makes an account, asks it, signs in by role, and deletes what it made', asyn
   expect(asked.at(-1)).toContain(`group delete --name ${made()} --yes --no-wait`);
 });
 
-it('says what does not hold, and ends with 1', async () => {
+it('the run of the probes says what does not hold, and ends with 1', async () => {
   answers['deployment sub what-if'] = 'fails';
   const { code, said } = await start('--create', '--only', 'ASM-F17').ended;
   expect([code, said]).toEqual([
@@ -111,7 +111,7 @@ it('says what does not hold, and ends with 1', async () => {
   expect(log().at(-1)).toContain('group delete');
 });
 
-it.each(['SIGINT', 'SIGTERM'] as const)('deletes what it made on %s too', async (signal) => {
+it.each(['SIGINT', 'SIGTERM'] as const)('the run of the probes deletes what it made on %s too', async (signal) => {
   answers['cosmosdb create'] = 'hangs';
   const { child, ended } = start('--create');
   await vi.waitUntil(() => log().some((line) => line.startsWith('cosmosdb create')), 30_000);
@@ -121,7 +121,7 @@ it.each(['SIGINT', 'SIGTERM'] as const)('deletes what it made on %s too', async 
   expect(log().at(-1)).toContain(`group delete --name ${made()}`);
 });
 
-it('says by which command to delete what it could not', async () => {
+it('the run of the probes says by which command to delete what it could not', async () => {
   answers['cosmosdb create'] = 'fails';
   answers['group delete'] = 'fails';
   const { code, said } = await start('--create').ended;

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { expect, it } from 'vitest';
 import { emit, type Events } from '../../src/base/diagnostics.ts';
 
-it('who listens hears the event, who has left or listens elsewhere does not', () => {
+it('a listener hears the event; one that has left or listens elsewhere does not', () => {
   const heard: unknown[] = [];
   const listen = (event: unknown): void => void heard.push(event);
   const event: Events['lease:acquired'] = { container: 'c', lease: 'l', host: 'h' };

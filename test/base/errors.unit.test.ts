@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { abortReason, messageOf, MillraceError, UsageError } from '../../src/base/errors.ts';
 
 describe('an error of ours', () => {
-  it('has a code, and says whether trying again helps and what would mend it', () => {
+  it('an error of ours has a code, and says whether trying again helps and what would correct it', () => {
     const cause = new Error('why');
     const error = new MillraceError('lease-lost', 'It is gone', { cause, retryable: true, hint: 'Wait.' });
     expect(error).toMatchObject({ code: 'lease-lost', message: 'It is gone', cause, retryable: true, hint: 'Wait.' });
     expect(error.name).toBe('MillraceError');
   });
 
-  it('helps nobody by trying again unless it says so, and has no cause unless given one', () => {
+  it('an error of ours isn’t retryable unless it says so, and has no cause unless given one', () => {
     const error = new MillraceError('x', 'y');
     expect(error.retryable).toBe(false);
     expect(error.hint).toBeUndefined();

@@ -22,16 +22,19 @@ afterEach(() => {
 });
 
 describe('a format', () => {
-  it.each(KINDS)('of a %s is read where it is absent, 1 or up to what this version reads, and no other', (kind) => {
-    const { reads }: Format = FORMATS[kind];
-    expect([undefined, 1, reads, 0, reads + 1, 1.5, '1', null].map((format) => isReadable(kind, format))).toEqual([
-      ...Array<boolean>(3).fill(true),
-      ...Array<boolean>(5).fill(false),
-    ]);
-    expect(formatOf(kind)).toEqual({});
-  });
+  it.each(KINDS)(
+    'a format of a %s is read where it is absent, 1 or up to what this version reads, and no other',
+    (kind) => {
+      const { reads }: Format = FORMATS[kind];
+      expect([undefined, 1, reads, 0, reads + 1, 1.5, '1', null].map((format) => isReadable(kind, format))).toEqual([
+        ...Array<boolean>(3).fill(true),
+        ...Array<boolean>(5).fill(false),
+      ]);
+      expect(formatOf(kind)).toEqual({});
+    },
+  );
 
-  it('is raised in two releases: one reads it, the next writes it, and each works beside the one before', () => {
+  it('a format is raised in two releases: one reads it, the next writes it, and each works beside the one before', () => {
     const readable = (): boolean[] => [undefined, 1, 2, 3].map((format) => isReadable('locator', format));
     raise('locator', { writes: 1, reads: 2 });
     expect({ readable: readable(), writes: formatOf('locator') }).toEqual({
@@ -50,7 +53,7 @@ describe('a format', () => {
     });
   });
 
-  it('that is too new is infrastructure, so nothing is parked, and says which document and what to do', () => {
+  it('a format that is too new is infrastructure, so nothing is parked, and says which document and what to do', () => {
     const error = thrown({ id: 'x', pk: 'p', type: 'millrace.locator', format: 2 });
     expect(isInfrastructure(error)).toBe(true);
     expect(error).toMatchObject({ code: 'format-too-new', kind: 'locator', format: 2 });
@@ -58,7 +61,7 @@ describe('a format', () => {
     expect(error?.hint).toContain('docs/upgrading.md');
   });
 
-  it('is looked for by what a document is', () => {
+  it('a format is looked for by what a document is', () => {
     expect(thrown({ id: 'x', type: 'order', _mr: { by: 'a@1', format: 2 } })).toMatchObject({ kind: 'own' });
     expect(thrown({ id: 'x', pk: 'dead-letters|a@1', kind: 'dead-letter', format: 2 })).toMatchObject({
       kind: 'deadLetter',
@@ -66,7 +69,7 @@ describe('a format', () => {
     expect(thrown({ id: 'x', pk: 'epochs', epoch: 3, format: 2 })).toMatchObject({ kind: 'epoch' });
   });
 
-  it('of a document that is not Millrace’s is the user’s own affair', () => {
+  it('a format of a document that is not Millrace’s is the user’s own affair', () => {
     for (const document of [
       { id: 'x', type: 'film', format: 35 },
       { id: 'x', type: 'millrace.unheard-of', format: 2 },
@@ -80,7 +83,7 @@ describe('a format', () => {
   });
 });
 
-/** A tombstone and a copy that waits have their number in `_mr`; what a move stands in for a moment nobody reads. */
+/** A tombstone and a copy that waits have their number in `_mr`; what a move stands in for a moment no one reads. */
 const OTHERS = new Set(
   // Those from `page` on are names of telemetry.
   'tombstone pending advance page read container lease changes failures operation job jobs ingest projection requests charge parked'
@@ -94,7 +97,7 @@ describe('the table of formats', () => {
     .map((file) => readFileSync(join(ROOT, file), 'utf8'))
     .join('\n');
 
-  it('has every type that Millrace stores', () => {
+  it('the table of formats has every type that Millrace stores', () => {
     const types = new Set([...sources.matchAll(/'(millrace\.[a-z]+)'/g)].map(([, type]) => type ?? ''));
     for (const type of types) {
       if (OTHERS.has(type)) continue;
@@ -103,11 +106,11 @@ describe('the table of formats', () => {
     expect(types.size).toBeGreaterThan(15);
   });
 
-  it.each(KINDS)('names a %s that some writer gives its number', (kind) => {
+  it.each(KINDS)('the table of formats names a %s that some writer gives its number', (kind) => {
     expect(sources).toMatch(new RegExp(`formatOf\\('${kind}'\\)|FORMATS\\.${kind}\\.writes`));
   });
 
-  it('raises an aggregate’s own part with what lies beside it', () => {
+  it('the table of formats raises an aggregate’s own part with what lies beside it', () => {
     for (const beside of ['contribution', 'value'] as const)
       expect(FORMATS.own.writes).toBeGreaterThanOrEqual(FORMATS[beside].writes);
   });

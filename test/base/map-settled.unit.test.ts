@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import { mapSettled } from '../../src/base/map-settled.ts';
 
-it('gives the results in the order of the items, whichever ends first', async () => {
+it('`mapSettled` gives the results in the order of the items, whichever ends first', async () => {
   const gates = [1, 2, 3].map(() => Promise.withResolvers<string>());
   const mapped = mapSettled(gates, ({ promise }, index) => promise.then((value) => `${index} ${value}`), {
     concurrency: 3,
@@ -10,7 +10,7 @@ it('gives the results in the order of the items, whichever ends first', async ()
   expect(await mapped).toEqual(['0 of 0', '1 of 1', '2 of 2']);
 });
 
-it('begins nothing after an error, and throws the first one only once nothing is under way', async () => {
+it('`mapSettled` begins nothing after an error, and throws the first one only once nothing is under way', async () => {
   const begun: number[] = [];
   const gates = [0, 1, 2, 3].map(() => Promise.withResolvers<void>());
   let settled = false;

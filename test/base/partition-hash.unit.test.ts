@@ -12,7 +12,7 @@ const { mapPartitionKeyToId } = (await import(pathToFileURL(file.pathname).href)
 
 const seed = suiteSeed();
 
-it(`maps keys to partitions as the client of Event Hubs does (seed ${seed})`, () => {
+it(`our hash maps keys to partitions as the client of Event Hubs does (seed ${seed})`, () => {
   const random = new Random(seed);
   for (let round = 0; round < 5_000; round++) {
     const key = Array.from({ length: random.int(40) }, () => String.fromCodePoint(random.int(0x2fff))).join('');

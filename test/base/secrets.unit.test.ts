@@ -21,10 +21,19 @@ describe('withoutSecrets', () => {
   });
 
   // Each of these made a pattern scan the rest of the text from each of its starts: a megabyte took a quarter of an hour.
-  it.each(['eyJ-', 'eyJhbGciOiJIUzI1NiJ9.', 'a://', 'a:', 'Password ', 'password"', 'sig=', 'Bearer ', 'a+/', 'api-key', '=='])(
-    'a megabyte of %j is read in time',
-    (piece) => {
-      expect(withoutSecrets(piece.repeat(1_000_000 / piece.length)).length).toBeGreaterThan(0);
-    },
-  );
+  it.each([
+    'eyJ-',
+    'eyJhbGciOiJIUzI1NiJ9.',
+    'a://',
+    'a:',
+    'Password ',
+    'password"',
+    'sig=',
+    'Bearer ',
+    'a+/',
+    'api-key',
+    '==',
+  ])('a megabyte of %j is read in time', (piece) => {
+    expect(withoutSecrets(piece.repeat(1_000_000 / piece.length)).length).toBeGreaterThan(0);
+  });
 });

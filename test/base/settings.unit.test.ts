@@ -24,7 +24,7 @@ const failure = (run: () => unknown): UsageError => {
 };
 
 describe('settings', () => {
-  it('reads a connection string and falls back to the same account for leases', () => {
+  it('the reader of settings reads a connection string and falls back to the same account for leases', () => {
     const settings = loadSettings({ processEnv: { COSMOS, COSMOS_DATABASE: 'shop' } });
     const account = { kind: 'key', endpoint: 'https://shop.documents.azure.com:443/', key: 'c2VjcmV0LWtleQ==' };
     expect(settings).toEqual({
@@ -37,7 +37,7 @@ describe('settings', () => {
     });
   });
 
-  it('reads the accounts that shards are in', () => {
+  it('the reader of settings reads the accounts that shards are in', () => {
     const processEnv = { COSMOS, COSMOS_ACCOUNTS: ['east', 'west'].map((of) => COSMOS.replace('shop', of)).join('\n') };
     const { accounts = [] } = loadAccounts({ processEnv });
     expect(accounts.map(({ endpoint }) => new URL(endpoint).host)).toEqual([
@@ -46,7 +46,7 @@ describe('settings', () => {
     ]);
   });
 
-  it('reads when to verify', () => {
+  it('the reader of settings reads when to verify', () => {
     const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
     const set = { VERIFY_SAMPLE: 'off', VERIFY_FULL: '0 30 4 * * SUN' };
     expect(loadSettings({ processEnv: { ...cosmos, ...set } }).verify).toEqual({ whole: '0 30 4 * * SUN' });
@@ -57,7 +57,7 @@ describe('settings', () => {
       });
   });
 
-  it('reads identities, an account of its own for leases, and regions', () => {
+  it('the reader of settings reads identities, an account of its own for leases, and regions', () => {
     const settings = loadSettings({
       processEnv: {
         COSMOS__accountEndpoint: 'https://shop.documents.azure.com:443/',
@@ -86,16 +86,19 @@ describe('settings', () => {
     ['LEASES__accountEndpoint', { COSMOS, LEASES__accountEndpoint: 'https://shop/#S3CRET' }],
     ['LEASES', { COSMOS, LEASES: 'AccountEndpoint=https://S3CRET@shop/;AccountKey=c2VjcmV0;' }],
     ['STORAGE__blobServiceUri', { COSMOS, STORAGE__blobServiceUri: 'https://a.blob.core.windows.net/?sig=S3CRET' }],
-  ])('takes no endpoint that signs somebody in, and does not repeat it: %s', (setting, processEnv) => {
-    const { code, message, hint } = failure(() =>
-      loadSettings({ processEnv: { COSMOS_DATABASE: 'shop', ...processEnv } }),
-    );
-    expect(code).toBe('setting-invalid');
-    expect(message).toMatch(new RegExp(`The setting ${setting}: .*without user, password, query or fragment`));
-    expect(`${message}${hint}`).not.toContain('S3CRET');
-  });
+  ])(
+    'the reader of settings takes no endpoint that signs somebody in, and does not repeat it: %s',
+    (setting, processEnv) => {
+      const { code, message, hint } = failure(() =>
+        loadSettings({ processEnv: { COSMOS_DATABASE: 'shop', ...processEnv } }),
+      );
+      expect(code).toBe('setting-invalid');
+      expect(message).toMatch(new RegExp(`The setting ${setting}: .*without user, password, query or fragment`));
+      expect(`${message}${hint}`).not.toContain('S3CRET');
+    },
+  );
 
-  it('reads where the shard maps are, in the same account unless another is named', () => {
+  it('the reader of settings reads where the shard maps are, in the same account unless another is named', () => {
     const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
     const none = loadSettings({ processEnv: cosmos });
     expect(failure(() => requireShardMaps(none))).toMatchObject({
@@ -111,7 +114,7 @@ describe('settings', () => {
     expect(loadSettings({ processEnv: apart }).shardMaps?.endpoint).toBe('https://maps.documents.azure.com:443/');
   });
 
-  it('reads what a process may spend', () => {
+  it('the reader of settings reads what a process may spend', () => {
     const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
     expect(loadSettings({ processEnv: { ...cosmos, RU_BUDGET: '4000' } }).ruBudget).toBe(4_000);
     expect('ruBudget' in loadSettings({ processEnv: cosmos })).toBe(false);
@@ -122,7 +125,7 @@ describe('settings', () => {
       });
   });
 
-  it('reads the throughput bucket of bulk work', () => {
+  it('the reader of settings reads the throughput bucket of bulk work', () => {
     const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
     expect(loadSettings({ processEnv: { ...cosmos, BULK_THROUGHPUT_BUCKET: '3' } }).bulkBucket).toBe(3);
     expect('bulkBucket' in loadSettings({ processEnv: cosmos })).toBe(false);
@@ -133,7 +136,7 @@ describe('settings', () => {
       });
   });
 
-  it('reads where the archive lies, which only a pipeline with an archive needs', () => {
+  it('the reader of settings reads where the archive lies, which only a pipeline with an archive needs', () => {
     const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
     const none = loadSettings({ processEnv: cosmos });
     expect(none.storage).toBeUndefined();
@@ -151,7 +154,7 @@ describe('settings', () => {
     ).toEqual({ account: { kind: 'identity', endpoint }, container: 'cold-1' });
   });
 
-  it('reads the Event Hubs namespace, which only a pipeline that publishes or ingests needs', () => {
+  it('the reader of settings reads the Event Hubs namespace, which only a pipeline that publishes or ingests needs', () => {
     const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
     const error = failure(() => requireEventHubs(loadSettings({ processEnv: cosmos })));
     expect(error).toMatchObject({ code: 'setting-missing', hint: expect.stringContaining('EVENTHUBS__fully') });
@@ -174,7 +177,7 @@ describe('settings', () => {
     }
   });
 
-  it('prefers the exactly named setting, as the Functions host does', () => {
+  it('the reader of settings prefers the exactly named setting, as the Functions host does', () => {
     const { cosmos } = loadSettings({
       processEnv: { COSMOS, COSMOS__accountEndpoint: 'https://other.documents.azure.com/', COSMOS_DATABASE: 'shop' },
     });
@@ -192,7 +195,7 @@ describe('settings', () => {
     [{ COSMOS, COSMOS_DATABASE: 'shop', STORAGE: 'c2VjcmV0' }, 'setting-invalid', 'STORAGE'],
     [{ COSMOS, COSMOS_DATABASE: 'shop', STORAGE__blobServiceUri: 'x' }, 'setting-invalid', 'STORAGE__blobServiceUri'],
     [{ COSMOS, COSMOS_DATABASE: 'shop', STORAGE_CONTAINER: 'A' }, 'setting-invalid', 'STORAGE_CONTAINER'],
-  ])('names the setting and how to get it: %j', (processEnv, code, setting) => {
+  ])('the reader of settings names the setting and how to get it: %j', (processEnv, code, setting) => {
     const error = failure(() => loadSettings({ processEnv }));
     expect(error.code).toBe(code);
     expect(error.message).toContain(`The setting ${setting}`);
@@ -210,7 +213,7 @@ describe('--env', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('reads millrace.NAME.env, and what the process has set wins', () => {
+  it('`--env` reads millrace.NAME.env, and what the process has set wins', () => {
     writeFileSync(
       join(directory, 'millrace.test.env'),
       `# ours\nCOSMOS="${COSMOS}"\nCOSMOS_DATABASE=shop\nSTATE_CONTAINER=a\n`,
@@ -221,7 +224,7 @@ describe('--env', () => {
     expect(settings.cosmos.endpoint).toContain('shop');
   });
 
-  it.each(['x/../../s1', '../s1', '..', 'a.b', 'a b', ''])('takes no path for a name: %j', (env) => {
+  it.each(['x/../../s1', '../s1', '..', 'a.b', 'a b', ''])('`--env` takes no path for a name: %j', (env) => {
     expect(
       failure(() => loadSettings({ env, directory, processEnv: { COSMOS, COSMOS_DATABASE: 'shop' } })),
     ).toMatchObject({
@@ -230,7 +233,7 @@ describe('--env', () => {
     });
   });
 
-  it('says which file it wanted', () => {
+  it('`--env` says which file it wanted', () => {
     const error = failure(() => loadSettings({ env: 'nowhere', directory, processEnv: {} }));
     expect(error.code).toBe('unreadable');
     expect(error.hint).toContain('millrace.nowhere.env');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { shared } from '../../src/base/shared.ts';
 
-it('runs once for all who ask while it is under way, and again afterwards, also after a failure', async () => {
+it('a shared call runs once for all who ask while it is under way, and again afterwards, also after a failure', async () => {
   const underWay = new WeakMap<object, Promise<number>>();
   const key = {};
   let runs = 0;

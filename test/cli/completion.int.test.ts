@@ -77,7 +77,7 @@ describe.each(Object.entries(OFFERS))('%s completes', (shell, offers) => {
 });
 
 describe('completion', () => {
-  it('refuses another shell, and names those that there are', async () => {
+  it('completion refuses another shell, and names those that there are', async () => {
     const { code, stderr } = await cli(['completion', 'tcsh']);
     expect(code).toBe(2);
     expect(stderr).toMatch(/bash, zsh, fish/);

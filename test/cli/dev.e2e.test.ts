@@ -25,7 +25,7 @@ async function once(...args: string[]): Promise<{ code: number | null; summary: 
 const changes = ({ projections }: DevSummary): number[] => projections.map((projection) => projection.changes);
 
 describe('millrace dev --once', () => {
-  it('loads, derives, compares; a second run on the same data reads nothing again', async () => {
+  it('`millrace dev --once` loads, derives, compares; a second run on the same data reads nothing again', async () => {
     const data = join(directory, 'data');
     const first = await once('--data', data);
     expect(first.code).toBe(0);
@@ -41,7 +41,7 @@ describe('millrace dev --once', () => {
     expect(second.summary.projections.map(({ writes }) => writes)).toEqual([0, 0]);
   });
 
-  it('is exact on a server that lags, throttles and loses answers', async () => {
+  it('`millrace dev --once` is exact on a server that lags, throttles and loses answers', async () => {
     const { code, summary } = await once(
       '--replica-lag',
       '50',
@@ -58,7 +58,7 @@ describe('millrace dev --once', () => {
     expect(code).toBe(0);
   });
 
-  it('goes on where SIGKILL ended it, nothing lost or doubled', async () => {
+  it('`millrace dev --once` goes on where SIGKILL ended it, nothing lost or doubled', async () => {
     const data = join(directory, 'data');
     for (let kill = 1; kill <= 3; kill++) {
       await using process = dev('--data', data, '--rate', '60');
@@ -76,7 +76,7 @@ describe('millrace dev --once', () => {
 it.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('stops cleanly on %s, leases free', async (signal, expected) => {
+] as const)('`millrace dev` stops cleanly on %s, leases free', async (signal, expected) => {
   const data = join(directory, 'data');
   await using process = dev('--data', data);
   await process.until(/documents loaded/);
@@ -111,7 +111,7 @@ describe('a user’s own file', () => {
     JSON.stringify(order('ok-2')),
   ];
 
-  it('is loaded but for its bad lines, which are named, counted and kept', async () => {
+  it('a user’s own file is loaded but for its bad lines, which are named, counted and kept', async () => {
     writeFileSync(join(directory, 'orders.jsonl'), `\uFEFF${lines.join('\r\n')}`);
     const { code, summary, stderr } = await once('--input', 'orders.jsonl', '--into', 'Orders/order');
     expect(code).toBe(0);
@@ -136,7 +136,7 @@ describe('a user’s own file', () => {
     expect(stderr).toContain('orders.jsonl:2: rejected: it is not valid JSON');
   });
 
-  it('is loaded from where it was, once it has grown', async () => {
+  it('a user’s own file is loaded from where it was, once it has grown', async () => {
     const file = join(directory, 'orders.jsonl');
     const args = ['--data', join(directory, 'data'), '--input', file, '--into', 'Orders/order'];
     writeFileSync(file, `${lines[0]}\nnonsense\n`);

@@ -17,7 +17,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-describe('bad input is one clear message with its mend, exit code 2 and no stack', () => {
+describe('bad input is one clear message with its remedy, exit code 2 and no stack', () => {
   async function refused(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
     for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
     const { code, stderr } = await cli(args, { directory });

@@ -55,7 +55,7 @@ describe('grammar', () => {
     });
   });
 
-  it('gives one JSON value on standard output, for results and for errors', async () => {
+  it('a verb gives one JSON value on standard output, for results and for errors', async () => {
     const listed = await cli(['projections', 'list', '--pipeline', SHOP, '--json']);
     expect(JSON.parse(listed.stdout)).toMatchObject([
       { id: 'summaries@1', kind: 'copy' },
@@ -75,7 +75,7 @@ describe('grammar', () => {
     expect(failed.stderr).toContain('There is no pipeline.ts in /nowhere');
   });
 
-  it('shows the stack on --debug alone', async () => {
+  it('a verb shows the stack on --debug alone', async () => {
     const plain = await cli(['projections', 'list', '--pipeline', '/nowhere']);
     const debug = await cli(['projections', 'list', '--pipeline', '/nowhere', '--debug']);
     expect(plain.stderr).not.toMatch(/^ {4}at /m);

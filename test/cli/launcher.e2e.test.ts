@@ -28,7 +28,7 @@ function run(node = process.execPath): [number | null, string] {
   return [status, (stdout + stderr).trim()];
 }
 
-it('starts the sources of a checkout, and what was built where there is nothing else', () => {
+it('the launcher starts the sources of a checkout, and what was built where there is nothing else', () => {
   has(...BUILT);
   expect(run()).toEqual([0, 'built']);
   has(...SOURCES);
@@ -36,18 +36,18 @@ it('starts the sources of a checkout, and what was built where there is nothing 
   expect(run()).toEqual([0, 'sources']);
 });
 
-it('starts what was built where a checkout has lost its development packages', () => {
+it('the launcher starts what was built where a checkout has lost its development packages', () => {
   has(...SOURCES);
   has(...BUILT);
   expect(run()).toEqual([0, 'built']);
 });
 
-it('says what to do in a checkout that has neither packages nor a build', () => {
+it('the launcher says what to do in a checkout that has neither packages nor a build', () => {
   has(...SOURCES);
   expect(run()).toEqual([2, expect.stringMatching(/packages that are not installed\.\n {2}Run `npm install`/)]);
 });
 
-it('says which Node the sources need where the checkout has none of its own, and runs what was built on that one', () => {
+it('the launcher says which Node the sources need where the checkout has none of its own, and runs what was built on that one', () => {
   has(...SOURCES);
   has(...PACKAGES);
   const older = nodeOf(OLDEST);

@@ -24,14 +24,14 @@ it('there is a schema of each verb, and of nothing else', () => {
 });
 
 describe('schema', () => {
-  it('prints the schema of a verb, the same with --json', async () => {
+  it('`schema` prints the schema of a verb, the same with --json', async () => {
     const { code, stdout } = await cli(['schema', 'leases', 'list']);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ title: 'millrace leases list --json' });
     expect((await cli(['schema', 'leases', 'list', '--json'])).stdout).toBe(stdout);
   });
 
-  it('names the verb that was meant', async () => {
+  it('`schema` names the verb that was meant', async () => {
     expect(await cli(['schema', 'leases', 'lst'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/There is no verb leases lst.*leases-list/),
@@ -52,7 +52,7 @@ it('a checkout that has none names the command that writes them', async () => {
 });
 
 // With MILLRACE_SCHEMAS=1 every other test that runs a verb by `cli` with --json holds it to its schema too.
-it('holds what verbs print on a running account to their schemas', async () => {
+it('the check of schemas holds what verbs print on a running account to their schemas', async () => {
   await using stage = await openStage();
   for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
   try {
@@ -91,7 +91,7 @@ it('holds what verbs print on a running account to their schemas', async () => {
   }
 });
 
-it('finds what is not in a schema', () => {
+it('the check of schemas finds what is not in a schema', () => {
   const args = ['leases', 'list', '--json'];
   expect(misprinted(args, '[]')).toBeUndefined();
   expect(misprinted(args, '{"error": {"code": "x", "message": "y"}}')).toBeUndefined();

@@ -27,7 +27,7 @@ function drained(stream: PassThrough): string {
   return chunk === null ? '' : `${chunk.toString()}${drained(stream)}`;
 }
 
-it('redraws in place on a terminal, cut to its width, and lets lines stay above', () => {
+it('the screen redraws in place on a terminal, cut to its width, and lets lines stay above', () => {
   const { screen: live, written } = screen({ isTTY: true, columns: 10 });
   live.draw(['one', 'a line that is too long']);
   expect(written()).toBe('one\na line t…\n');
@@ -38,7 +38,7 @@ it('redraws in place on a terminal, cut to its width, and lets lines stay above'
   expect(written()).toBe('\u001B[1A\u001B[Jstays\nthree\n');
 });
 
-it('cuts by the columns that characters take, drops the colours of what it cuts, and keeps a block within the height', () => {
+it('the screen cuts by the columns that characters take, drops the colours of what it cuts, and keeps a block within the height', () => {
   const { screen: live, written } = screen({ isTTY: true, columns: 10, rows: 3 });
   live.draw(['日本語日本語', '\u001B[31mred\u001B[39m', 'is cut off']);
   expect(written()).toBe('日本語日…\n\u001B[31mred\u001B[39m\n');
@@ -46,7 +46,7 @@ it('cuts by the columns that characters take, drops the colours of what it cuts,
   expect(written()).toBe('\u001B[2A\u001B[Jtoo long…\n');
 });
 
-it('erases what a terminal has wrapped that became narrower', () => {
+it('the screen erases what a terminal has wrapped that became narrower', () => {
   const { screen: live, stream, written } = screen({ isTTY: true, columns: 20 });
   live.draw(['twelve chars', 'short']);
   stream.columns = 5;
@@ -55,7 +55,7 @@ it('erases what a terminal has wrapped that became narrower', () => {
   expect(written()).toBe('\u001B[4A\u001B[Jx\n');
 });
 
-it('says rate and time left of a count, once they are known, and begins anew with another count', () => {
+it('the screen says rate and time left of a count, once they are known, and begins again with another count', () => {
   const { screen: live, written, pass } = screen({ isTTY: true, columns: 100 });
   const last = (): string | undefined => written().split('\u001B[J').at(-1);
   live.progress('copied', 0, 1_000);
@@ -77,7 +77,7 @@ it('says rate and time left of a count, once they are known, and begins anew wit
   expect(last()).toBe('removed: 7, 0/s\n');
 });
 
-it('writes plain lines elsewhere, not with every drawing, and nothing twice', () => {
+it('the screen writes plain lines elsewhere, not with every drawing, and nothing twice', () => {
   const { screen: log, written, pass } = screen({});
   log.draw(['one']);
   log.draw(['two']);

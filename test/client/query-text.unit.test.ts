@@ -152,7 +152,9 @@ describe('a query names one tenant', () => {
     "SELECT c.tenant = 'a' FROM c",
     'SELECT * FROM c -- WHERE c.tenant = @t',
     'SELECT * FROM c.d WHERE c.tenant = @t',
-  ])('not in %s', (query) => expect(namesOne({ query, parameters: [p] }, ['tenant'])).toBe(false));
+  ])('a query doesn’t name one tenant in %s', (query) =>
+    expect(namesOne({ query, parameters: [p] }, ['tenant'])).toBe(false),
+  );
 
   it('a parameter must have a value', () => {
     const query = 'SELECT * FROM c WHERE c.tenant = @t';

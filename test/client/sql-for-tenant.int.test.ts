@@ -22,7 +22,7 @@ const refusal = (text: string): unknown => {
 };
 
 describe('SQL-S3 sqlForTenant', () => {
-  it('adds the condition to each table, and its value to the parameters', () => {
+  it('`sqlForTenant` adds the condition to each table, and its value to the parameters', () => {
     expect(sqlForTenant(schema, { text: 'SELECT o.* FROM orders o WHERE o.total > $1', values: [5] }, 1)).toEqual({
       text: 'SELECT o.* FROM (SELECT * FROM orders WHERE "store_id" = $2) o WHERE o.total > $1',
       values: [5, 1],
@@ -46,17 +46,17 @@ describe('SQL-S3 sqlForTenant', () => {
     'SELECT * FROM orders WHERE total > average_total()',
     'WITH orders AS (SELECT * FROM orders) SELECT * FROM orders',
     'TRUNCATE orders',
-  ])('refuses %s', (text) => {
+  ])('`sqlForTenant` refuses %s', (text) => {
     expect(refusal(text)).toBe('query-unsupported');
   });
 
-  it('refuses values that do not fit the parameters', () => {
+  it('`sqlForTenant` refuses values that do not fit the parameters', () => {
     expect(() => sqlForTenant(schema, { text: 'SELECT * FROM orders WHERE total = $1' }, 1)).toThrow(
       '1 parameters and 0 values',
     );
   });
 
-  it('makes of each query either a refusal or one that shows and changes only the tenant’s rows', async () => {
+  it('`sqlForTenant` makes of each query either a refusal or one that shows and changes only the tenant’s rows', async () => {
     const judge = await Judge.open();
     const random = new Random(suiteSeed());
     // The judge can't tell chance from a leak.
@@ -109,7 +109,7 @@ describe('SQL-S4 guardSql', () => {
     }
   };
 
-  it('passes a statement of one tenant on, and refuses others before they run', async () => {
+  it('`guardSql` passes a statement of one tenant on, and refuses others before they run', async () => {
     const guarded = guardSql(db, schema, { enabled: true });
     const { rows } = await guarded.query('SELECT total FROM orders WHERE store_id = $1', [1]);
     expect(rows).toEqual([{ total: 5 }]);
@@ -122,14 +122,14 @@ describe('SQL-S4 guardSql', () => {
     expect(all.rows).toEqual([{ n: 2 }]);
   });
 
-  it('refuses a statement that names another tenant than the current one', async () => {
+  it('`guardSql` refuses a statement that names another tenant than the current one', async () => {
     const guarded = guardSql(db, schema, { enabled: true, current: () => 1 });
     expect(await code(async () => guarded.query('SELECT * FROM orders WHERE store_id = 2'))).toBe('all-tenants');
     expect(await code(async () => guarded.query('SELECT * FROM orders WHERE store_id = $1', [2]))).toBe('all-tenants');
     expect((await guarded.query('SELECT * FROM orders WHERE store_id = $1', ['1'])).rows).toHaveLength(1);
   });
 
-  it('guards the clients of connect, by promise and by callback, and configurations and cursors', async () => {
+  it('`guardSql` guards the clients of connect, by promise and by callback, and configurations and cursors', async () => {
     const sent: string[] = [];
     const client: Client = {
       query: (of) => Promise.resolve(sent.push(typeof of === 'string' ? of : of.text)),
@@ -152,7 +152,7 @@ describe('SQL-S4 guardSql', () => {
     expect(guardSql(pool, schema, { enabled: false })).toBe(pool);
   });
 
-  it('loads no parser in an application that does not read a schema', () => {
+  it('`guardSql` loads no parser in an application that does not read a schema', () => {
     const door = new URL('../../src/client.ts', import.meta.url).href;
     const script = `
       import { registerHooks } from 'node:module';

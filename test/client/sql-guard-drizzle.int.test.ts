@@ -45,7 +45,7 @@ const stored = async (): Promise<unknown> =>
 (SELECT * FROM orders ORDER BY store_id, order_id) o`)
   ).rows;
 
-it('passes Drizzle’s own statements of one tenant', async () => {
+it('the guard passes Drizzle’s own statements of one tenant', async () => {
   const own = eq(orders.store, 1);
   expect(await db.select({ id: orders.id }).from(orders).where(own).orderBy(orders.id)).toEqual([{ id: 1 }, { id: 2 }]);
   const joined = db
@@ -63,7 +63,7 @@ it('passes Drizzle’s own statements of one tenant', async () => {
   expect((await client.query(`SELECT count(*)::int AS n FROM orders WHERE status = 'sent'`)).rows).toEqual([{ n: 3 }]);
 });
 
-it('refuses Drizzle’s statements of all tenants before they run, in a transaction too', async () => {
+it('the guard refuses Drizzle’s statements of all tenants before they run, in a transaction too', async () => {
   const before = await stored();
   expect(await refusal(db.select().from(orders))).toBe('all-tenants');
   expect(await refusal(db.select().from(orders).where(eq(orders.id, 1)))).toBe('all-tenants');
@@ -87,7 +87,7 @@ it('refuses Drizzle’s statements of all tenants before they run, in a transact
   ]);
 });
 
-it('knows the tenant among Drizzle’s parameters', async () => {
+it('the guard knows the tenant among Drizzle’s parameters', async () => {
   expect(await ofStore1.select().from(orders).where(eq(orders.store, 1))).toHaveLength(2);
   expect(await refusal(ofStore1.select().from(orders).where(eq(orders.store, 2)))).toBe('all-tenants');
 });

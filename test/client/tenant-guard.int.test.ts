@@ -35,7 +35,7 @@ const ask = (container: string, query: string, options?: FeedOptions): Promise<{
   shop.container(container).items.query(query, options).fetchAll();
 
 describe('a query that names no tenant', () => {
-  it('throws its text and what to do, and sends nothing', () => {
+  it('a query that names no tenant throws its text and what to do, and sends nothing', () => {
     sent.mockClear();
     expect(() => ask('carts', 'SELECT * FROM c WHERE c.n = 1')).toThrow(
       expect.objectContaining({
@@ -59,7 +59,7 @@ describe('a query that names no tenant', () => {
     ['orders', "SELECT * FROM c WHERE c.tenant = 'a' OR c.n = 1"],
     // Its key is not the tenant.
     ['audit', 'SELECT * FROM c', { partitionKey: 'a' }],
-  ])('throws: %s, %s, %o', (container, query, options) => {
+  ])('a query that names no tenant throws: %s, %s, %o', (container, query, options) => {
     expect(() => ask(container, query, options)).toThrow(refused('all-tenants'));
   });
 
@@ -79,7 +79,7 @@ describe('a query that names no tenant', () => {
 });
 
 describe('feeds and lists', () => {
-  it('throw without a tenant', () => {
+  it('feeds and lists throw without a tenant', () => {
     const { items } = shop.container('carts');
     const start = ChangeFeedStartFrom.Beginning();
     for (const read of [
@@ -97,7 +97,7 @@ describe('feeds and lists', () => {
     return expect(encrypted).rejects.toEqual(refused('all-tenants'));
   });
 
-  it('read one tenant, or all where that is meant', async () => {
+  it('feeds and lists read one tenant, or all where that is meant', async () => {
     const [carts, orders] = [shop.container('carts').items, shop.container('orders').items];
     expect((await carts.readAll({ partitionKey: 'a' }).fetchAll()).resources).toHaveLength(1);
     expect((await carts.readAll(acrossTenants()).fetchAll()).resources).toHaveLength(2);
@@ -119,7 +119,7 @@ describe('feeds and lists', () => {
   });
 });
 
-it('lets forTenant through, and everything else as it was', async () => {
+it('the guard lets forTenant through, and everything else as it was', async () => {
   const orders = shop.container('orders');
   expect(await forTenant(orders, 'a').query('SELECT * FROM c').all()).toMatchObject([{ id: 'a' }]);
   expect(
@@ -136,7 +136,7 @@ it('lets forTenant through, and everything else as it was', async () => {
   expect((await shop.read()).resource?.id).toBe('patterns');
 });
 
-it('checks one container', async () => {
+it('the guard checks one container', async () => {
   const carts = await guardTenants(open.container('carts'), { field: '/tenant' });
   expect(() => carts.items.query('SELECT * FROM c')).toThrow(refused('all-tenants'));
   expect((await carts.items.query('SELECT * FROM c', { partitionKey: 'a' }).fetchAll()).resources).toHaveLength(1);
@@ -146,7 +146,7 @@ it('checks one container', async () => {
   await expect(none).rejects.toEqual(refused('container-missing'));
 });
 
-it('checks the containers that are named, and those that came later', async () => {
+it('the guard checks the containers that are named, and those that came later', async () => {
   const later = await world.create('later', ['/tenant']);
   await later.items.create({ id: 'x', tenant: 'a' });
   expect(() => ask('later', 'SELECT * FROM c', { partitionKey: 'a' })).toThrow(refused('all-tenants'));
@@ -158,7 +158,7 @@ it('checks the containers that are named, and those that came later', async () =
   await expect(none).rejects.toEqual(refused('container-missing'));
 });
 
-it('is off in production, unless it is switched on', async () => {
+it('the guard is off in production, unless it is switched on', async () => {
   vi.stubEnv('NODE_ENV', 'production');
   sent.mockClear();
   expect(await guardTenants(open, { field: '/tenant' })).toBe(open);

@@ -39,29 +39,35 @@ const sorted = (numbers: readonly number[]): number[] => numbers.toSorted((a, b)
 const refused = (code: string) => expect.objectContaining({ code });
 
 describe('a tenant’s documents', () => {
-  it.each(TENANTS.entries().toArray())('are all that a query finds, tenant %i', async (_, tenant) => {
-    for (const container of [notes, plain]) {
-      const reader = forTenant<Note>(container, tenant);
-      const all = await reader.query('SELECT * FROM c').all();
-      expect(sorted(all.map(({ n }) => n))).toEqual(mine(tenant));
-      const spec = { query: 'SELECT VALUE c.n FROM c WHERE c.n < @n OR true', parameters: [{ name: '@n', value: 3 }] };
-      expect(sorted(await reader.query<number>(spec).all())).toEqual(mine(tenant));
-      expect(await reader.query<number>('SELECT VALUE c.n FROM c ORDER BY c.n').all()).toEqual(mine(tenant));
-      expect(await reader.query<number>('SELECT TOP 3 VALUE c.n FROM c ORDER BY c.n DESC').all()).toEqual(
-        mine(tenant).toReversed().slice(0, 3),
-      );
-      expect(await reader.query<number>('SELECT VALUE COUNT(1) FROM c').all()).toEqual([USERS.length]);
-      expect(await reader.query<number>('SELECT VALUE COUNT(1) FROM c JOIN t IN c.tags').all()).toEqual([24]);
-      expect(await reader.query('SELECT c.tenant, SUM(c.n) AS n FROM c GROUP BY c.tenant').all()).toEqual([
-        { tenant, n: mine(tenant).reduce((a, b) => a + b) },
-      ]);
-      expect(await reader.query<number>('SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 5 LIMIT 3').all()).toEqual(
-        mine(tenant).slice(5, 8),
-      );
-    }
-  });
+  it.each(TENANTS.entries().toArray())(
+    'a tenant’s documents are all that a query finds, tenant %i',
+    async (_, tenant) => {
+      for (const container of [notes, plain]) {
+        const reader = forTenant<Note>(container, tenant);
+        const all = await reader.query('SELECT * FROM c').all();
+        expect(sorted(all.map(({ n }) => n))).toEqual(mine(tenant));
+        const spec = {
+          query: 'SELECT VALUE c.n FROM c WHERE c.n < @n OR true',
+          parameters: [{ name: '@n', value: 3 }],
+        };
+        expect(sorted(await reader.query<number>(spec).all())).toEqual(mine(tenant));
+        expect(await reader.query<number>('SELECT VALUE c.n FROM c ORDER BY c.n').all()).toEqual(mine(tenant));
+        expect(await reader.query<number>('SELECT TOP 3 VALUE c.n FROM c ORDER BY c.n DESC').all()).toEqual(
+          mine(tenant).toReversed().slice(0, 3),
+        );
+        expect(await reader.query<number>('SELECT VALUE COUNT(1) FROM c').all()).toEqual([USERS.length]);
+        expect(await reader.query<number>('SELECT VALUE COUNT(1) FROM c JOIN t IN c.tags').all()).toEqual([24]);
+        expect(await reader.query('SELECT c.tenant, SUM(c.n) AS n FROM c GROUP BY c.tenant').all()).toEqual([
+          { tenant, n: mine(tenant).reduce((a, b) => a + b) },
+        ]);
+        expect(await reader.query<number>('SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 5 LIMIT 3').all()).toEqual(
+          mine(tenant).slice(5, 8),
+        );
+      }
+    },
+  );
 
-  it('lie in several physical partitions, where neither the client nor the server keeps them apart', async () => {
+  it('a tenant’s documents lie in several physical partitions, where neither the client nor the server keeps them apart', async () => {
     // What forTenant has to make up for: ASM-E72 and ASM-E73.
     const alone = await notes.items.query<Note>('SELECT * FROM c', { partitionKey: ['acme'] }).fetchAll();
     expect(new Set(alone.resources.map(({ tenant }) => tenant)).size).toBeGreaterThan(1);
@@ -70,7 +76,7 @@ describe('a tenant’s documents', () => {
     expect(new Set(resources.map(({ tenant }) => tenant)).size).toBe(TENANTS.length);
   });
 
-  it('are read by id', async () => {
+  it('a tenant’s documents are read by id', async () => {
     const [reader, single] = [forTenant<Note>(notes, 'acme'), forTenant<Note>(plain, 1)];
     expect(await reader.read('u3', 'u3')).toMatchObject({ tenant: 'acme', user: 'u3' });
     expect(await reader.read('u3', 'u4')).toBeUndefined();
@@ -80,13 +86,13 @@ describe('a tenant’s documents', () => {
     await expect(single.read('u3', 'u3')).rejects.toEqual(refused('option-invalid'));
   });
 
-  it('are not read by what is no id', async () => {
+  it('a tenant’s documents are not read by what is no id', async () => {
     const reader = forTenant(plain, 1);
     const ids = ['', ' ', '.', '..', '..?a', '/u3', 'u3/', '../plain/docs/u3', 'u3\\', 'u#3'];
     expect(await Promise.all(ids.map((id) => reader.read(id)))).toEqual(ids.map(() => undefined));
   });
 
-  it('may have their id as the last level of the key', async () => {
+  it('a tenant’s documents may have their id as the last level of the key', async () => {
     const byId = await several(world, 'byId', ['/tenant', '/id']);
     await byId.items.create({ id: 'a', tenant: 't' });
     const reader = forTenant(byId, 't');
@@ -95,14 +101,14 @@ describe('a tenant’s documents', () => {
     expect(await reader.read('a', 'b')).toBeUndefined();
   });
 
-  it('may have their tenant inside an object', async () => {
+  it('a tenant’s documents may have their tenant inside an object', async () => {
     const nested = await several(world, 'nested', ['/owner/tenant', '/user']);
     for (const tenant of ['a', 'b']) await nested.items.create({ id: tenant, owner: { tenant }, user: 'u' });
     const reader = forTenant(nested, 'a', { field: '/owner/tenant' });
     expect(await reader.query('SELECT * FROM c').all()).toMatchObject([{ id: 'a' }]);
   });
 
-  it('are narrowed by further levels of the key', async () => {
+  it('a tenant’s documents are narrowed by further levels of the key', async () => {
     const reader = forTenant<Note>(notes, 'Acme');
     const one = reader.query('SELECT * FROM c', { within: ['u7'] });
     expect(await one.all()).toMatchObject([{ tenant: 'Acme', user: 'u7' }]);
@@ -110,7 +116,7 @@ describe('a tenant’s documents', () => {
     await expect(tooMany.all()).rejects.toEqual(refused('option-invalid'));
   });
 
-  it('have the type of the model', async () => {
+  it('a tenant’s documents have the type of the model', async () => {
     const shop = model<{ Notes: { note: Note } }>('./cosmosdb_data_model.md');
     const reader = forTenant(notes, 'acme', { of: shop.Notes.note });
     const users: string[] = [];
@@ -133,12 +139,12 @@ describe('pages', () => {
     return found;
   };
 
-  it('of a whole key come in order, by requests of their own', async () => {
+  it('pages of a whole key come in order, by requests of their own', async () => {
     const found = await read(forTenant(plain, 'acme'), 'SELECT VALUE c.n FROM c ORDER BY c.n DESC', () => undefined);
     expect(found).toEqual(mine('acme').toReversed());
   });
 
-  it('go on after a split in their middle', async () => {
+  it('pages go on after a split in their middle', async () => {
     for (const [id, paths] of [
       ['splits1', ['/tenant']],
       ['splits2', ['/tenant', '/user']],
@@ -155,7 +161,7 @@ describe('pages', () => {
     }
   });
 
-  it('of a sorted query are read on after a split where the key is whole, and end with an error where it is not', async () => {
+  it('pages of a sorted query are read on after a split where the key is whole, and end with an error where it is not', async () => {
     const query = 'SELECT VALUE c.n FROM c ORDER BY c.n';
     const readOn = async (id: string, paths: readonly string[]): Promise<number[]> => {
       const container = await several(world, id, paths);
@@ -172,12 +178,12 @@ describe('pages', () => {
     await expect(readOn('sorted2', ['/tenant', '/user'])).rejects.toEqual(refused('query-lost'));
   });
 
-  it('of several partitions have no order from one request to the next', async () => {
+  it('pages of several partitions have no order from one request to the next', async () => {
     const query = forTenant(notes, 'acme').query('SELECT VALUE c.n FROM c ORDER BY c.n', { maxItemCount: 5 });
     await expect(query.page()).rejects.toEqual(refused('query-unsupported'));
   });
 
-  it('belong to one query of one tenant', async () => {
+  it('pages belong to one query of one tenant', async () => {
     const options = { maxItemCount: 5 };
     const query = 'SELECT * FROM c';
     const { continuation } = await forTenant(plain, 'acme').query(query, options).page();
@@ -197,14 +203,17 @@ describe('requests that fail', () => {
     world.emulator.faults({ ...UNHELPFUL, rules: [{ operation: 'query', container: 'notes', nth, status: 408 }] });
   const reader = () => forTenant<Note>(notes, 'acme');
 
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])('are repeated, and no result is lost: request %i', async (nth) => {
-    for (const query of ['SELECT VALUE c.n FROM c', 'SELECT VALUE c.n FROM c ORDER BY c.n']) {
-      failing(nth);
-      expect(sorted(await reader().query<number>(query, { maxItemCount: 2 }).all())).toEqual(mine('acme'));
-    }
-  });
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    'requests that fail are repeated, and no result is lost: request %i',
+    async (nth) => {
+      for (const query of ['SELECT VALUE c.n FROM c', 'SELECT VALUE c.n FROM c ORDER BY c.n']) {
+        failing(nth);
+        expect(sorted(await reader().query<number>(query, { maxItemCount: 2 }).all())).toEqual(mine('acme'));
+      }
+    },
+  );
 
-  it('end a reading that the client can’t resume, instead of its results', async () => {
+  it('requests that fail end a reading that the client can’t resume, instead of its results', async () => {
     const query = reader().query<number>('SELECT VALUE c.n FROM c ORDER BY c.n', { maxItemCount: 2 });
     const found: number[] = [];
     const read = async (): Promise<void> => {
@@ -220,14 +229,14 @@ describe('requests that fail', () => {
     expect(await query.all()).toEqual(mine('acme'));
   });
 
-  it('are not repeated after they were aborted', async () => {
+  it('requests that fail are not repeated after they were aborted', async () => {
     const abortSignal = AbortSignal.abort(new Error('enough'));
     await expect(reader().query('SELECT * FROM c', { abortSignal }).all()).rejects.toThrow('enough');
   });
 });
 
 describe('documents of Millrace', () => {
-  it('are hidden, unless they are asked for', async () => {
+  it('documents of Millrace are hidden, unless they are asked for', async () => {
     const container = await several(world, 'views', ['/tenant']);
     const stored = [
       { id: 'a', type: 'day' },
@@ -250,13 +259,13 @@ describe('documents of Millrace', () => {
 
 describe('refusals', () => {
   it.each([undefined, null, '', Number.NaN, Infinity, true, {}, [], ['a'], '\uD800', 'é'.repeat(1_025)])(
-    'of %o as a tenant',
+    'a tenant’s reader refuses %o as a tenant',
     (tenant) => {
       expect(() => forTenant(plain, tenant as string)).toThrow(refused('option-invalid'));
     },
   );
 
-  it('of another field than the first of the key', async () => {
+  it('a tenant’s reader refuses another field than the first of the key', async () => {
     const reader = forTenant(notes, 'acme', { field: 'user' });
     await expect(reader.query('SELECT * FROM c').all()).rejects.toEqual(refused('tenant-field-wrong'));
     await expect(reader.read('u1', 'u1')).rejects.toEqual(refused('tenant-field-wrong'));
@@ -276,7 +285,7 @@ describe('refusals', () => {
     { epkRange: { min: '', max: 'FF' } },
     { useIncrementalFeed: true },
     { accessCondition: { type: 'IfNoneMatch', condition: '*' } },
-  ])('of the option in %o', (option) => {
+  ])('a tenant’s reader refuses the option in %o', (option) => {
     const query = () => forTenant(plain, 'acme').query('SELECT * FROM c', option as FeedOptions);
     expect(query).toThrow(refused('option-invalid'));
   });
@@ -285,11 +294,11 @@ describe('refusals', () => {
     'SELECT * FROM c WHERE true) OR (true',
     'SELECT * FROM t IN c.tags',
     { query: 'SELECT * FROM c', parameters: [{ name: '@MillraceKey0', value: 'Acme' }] },
-  ])('of the query %o', (query) => {
+  ])('a tenant’s reader refuses the query %o', (query) => {
     expect(() => forTenant(plain, 'acme').query(query)).toThrow(refused('query-unsupported'));
   });
 
-  it('of a document of another tenant, if one came', async () => {
+  it('a tenant’s reader refuses a document of another tenant, if one came', async () => {
     // The wire asks for another tenant than the client did.
     const inner = world.emulator.clientOptions.httpClient;
     const httpClient: typeof inner = {

@@ -47,7 +47,7 @@ test.each([
   ['another source', '| store-days | aggregate | Orders (order)', '| store-days | aggregate | Stores (store)'],
   ['another measure', 'largestCents = max |', 'largestCents = min |'],
   ['another group', '| Sales (storeDay) | [storeId, day]; stable |', '| Sales (storeDay) | [storeId]; stable |'],
-])('%s: that row is written anew, all others stay', (_, from, to) => {
+])('%s: that row is written again, all others stay', (_, from, to) => {
   const wrong = text.replace(from, to);
   expect(wrong).not.toBe(text);
   const mended = format(wrong);

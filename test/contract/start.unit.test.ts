@@ -105,7 +105,7 @@ const CASES: readonly Case[] = [
     options: { projections: [days, days] },
   },
   {
-    what: 'a span of time that is none',
+    what: 'a span of time that isn’t valid',
     at: 'orders-cold',
     says: /has after "ninety days"/,
     options: {

@@ -28,7 +28,7 @@ function meanwhile<A extends unknown[], R>(decide: (...given: A) => R, act: () =
 }
 
 describe('a document is decided on', () => {
-  it('by what is stored: made, replaced, left as it is, taken away', async () => {
+  it('a document is decided on by what is stored: made, replaced, left as it is, taken away', async () => {
     const { container } = await emulate();
     expect(await rewrite(container, AT, counted)).toMatchObject({ before: undefined, after: { n: 1 } });
     expect(await rewrite(container, AT, counted)).toMatchObject({ before: { n: 1 }, after: { n: 2 } });
@@ -45,7 +45,7 @@ describe('a document is decided on', () => {
     ['made', false, (container) => container.items.create({ ...AT, n: 10 }), 11],
     ['replaced', true, (container) => container.items.upsert({ ...AT, n: 10 }), 11],
     ['taken away', true, (container) => container.item(AT.id, AT.pk).delete(), 1],
-  ])('anew where another has %s it meanwhile', async (_, there, act, n) => {
+  ])('a document is decided on again where another has %s it meanwhile', async (_, there, act, n) => {
     const { container, emulator } = await emulate();
     if (there) await container.items.create({ ...AT, n: 1 });
     const other = clientOf(emulator).database('d').container('c');
@@ -55,7 +55,7 @@ describe('a document is decided on', () => {
     expect((await stored(container))?.n).toBe(n);
   });
 
-  it('anew before it is taken away, where another has changed it', async () => {
+  it('a document is decided on again before it is taken away, where another has changed it', async () => {
     const { container, emulator } = await emulate();
     await container.items.create({ ...AT, n: 1 });
     const other = clientOf(emulator).database('d').container('c');
@@ -65,22 +65,25 @@ describe('a document is decided on', () => {
     expect((await stored(container))?.n).toBe(2);
   });
 
-  it.each(['create', 'replace', 'delete'] as const)('once, though the answer to its %s was lost', async (operation) => {
-    const { container, emulator } = await emulate();
-    if (operation !== 'create') await container.items.create({ ...AT, n: 1 });
-    emulator.faults({ rules: [{ operation, container: 'c', nth: 1, status: 503, effect: 'after' }] });
-    let calls = 0;
-    const decide = (of?: Counter): Counter | undefined => {
-      calls += 1;
-      return operation === 'delete' ? undefined : counted(of);
-    };
-    const { before, after } = await rewrite(container, AT, decide);
-    expect(calls).toBe(1);
-    expect(before?.n).toBe(operation === 'create' ? undefined : 1);
-    expect((await stored(container))?.n).toBe(after?.n);
-  });
+  it.each(['create', 'replace', 'delete'] as const)(
+    'a document is decided on once, though the answer to its %s was lost',
+    async (operation) => {
+      const { container, emulator } = await emulate();
+      if (operation !== 'create') await container.items.create({ ...AT, n: 1 });
+      emulator.faults({ rules: [{ operation, container: 'c', nth: 1, status: 503, effect: 'after' }] });
+      let calls = 0;
+      const decide = (of?: Counter): Counter | undefined => {
+        calls += 1;
+        return operation === 'delete' ? undefined : counted(of);
+      };
+      const { before, after } = await rewrite(container, AT, decide);
+      expect(calls).toBe(1);
+      expect(before?.n).toBe(operation === 'create' ? undefined : 1);
+      expect((await stored(container))?.n).toBe(after?.n);
+    },
+  );
 
-  it('by many writers, none of whose writes is lost, with lost answers, throttling and lagging replicas', async () => {
+  it('a document is decided on by many writers, none of whose writes is lost, with lost answers, throttling and lagging replicas', async () => {
     const { container, emulator } = await emulate();
     emulator.faults({ failAfterEffect: 0.2, throttle: 0.2, replicaLagMs: 20 });
     const writers = Array.from({ length: 4 }, (_, n) => ({
@@ -99,7 +102,7 @@ describe('a document is decided on', () => {
     expect([...new Set(resource?.log)].toSorted()).toEqual(all.toSorted());
   });
 
-  it('or not at all: what refuses is thrown, and so is that there is no container', async () => {
+  it('a document is not decided on where something refuses: it is thrown, and so is that there is no container', async () => {
     const { container } = await emulate();
     const refuse = (): undefined => {
       throw new Error('refused');

@@ -40,14 +40,14 @@ const info = (multiple: boolean) => ({
 });
 
 describe('an account', () => {
-  it('that answers is accepted', async () => {
+  it('an account that answers is accepted', async () => {
     const emulator = await startEmulator();
     onTestFinished(() => emulator.close());
     await expect(check(emulator.endpoint)).resolves.toBeUndefined();
     await expect(check(await account(info(false)))).resolves.toBeUndefined();
   });
 
-  it('that refuses our key is said to, with the setting to look at and without the key', async () => {
+  it('an account that refuses our key is said to, with the setting to look at and without the key', async () => {
     const emulator = await startEmulator();
     onTestFinished(() => emulator.close());
     const wrong = Buffer.from('not the key').toString('base64');
@@ -58,7 +58,7 @@ describe('an account', () => {
     expect(error.message).not.toContain('\n');
   });
 
-  it('that is not there is said to be unreachable', async () => {
+  it('an account that is not there is said to be unreachable', async () => {
     const emulator = await startEmulator();
     await emulator.close();
     const error = await usageError(check(emulator.endpoint));
@@ -66,11 +66,11 @@ describe('an account', () => {
     expect(error.message).toContain(emulator.endpoint);
   });
 
-  it('whose name is none is said to be unreachable as quickly', async () => {
+  it('an account whose name doesn’t exist is said to be unreachable as quickly', async () => {
     expect(await usageError(check('https://nowhere.invalid:443/'))).toMatchObject({ code: 'unreachable' });
   });
 
-  it('with several write regions is refused', async () => {
+  it('an account with several write regions is refused', async () => {
     const endpoint = await account(info(true));
     expect(await usageError(check(endpoint))).toMatchObject({
       code: 'multi-region-writes',

@@ -6,7 +6,7 @@ import vectors from './epk-vectors.json' with { type: 'json' };
 const single = vectors.single as { key: KeyPart; v1: string; v2: string }[];
 
 describe('effective partition keys', () => {
-  test.each(single)('of %j are those of the JavaScript client', ({ key, v1, v2 }) => {
+  test.each(single)('effective partition keys of %j are those of the JavaScript client', ({ key, v1, v2 }) => {
     // JSON has no minus zero: the vectors write it as text.
     const value = key === '-0' ? -0 : key;
     expect(effectivePartitionKey([value], 'Hash', 2)).toBe(v2);
@@ -14,7 +14,7 @@ describe('effective partition keys', () => {
   });
 
   test.each(vectors.multi as { key: KeyPart[]; multihash: string }[])(
-    'of the hierarchical %j too',
+    'effective partition keys of the hierarchical %j are those of the JavaScript client too',
     ({ key, multihash }) => {
       expect(effectivePartitionKey(key, 'MultiHash', 2)).toBe(multihash);
       const prefix = effectivePartitionKey(key.slice(0, 1), 'MultiHash', 2);

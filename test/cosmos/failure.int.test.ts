@@ -50,14 +50,14 @@ describe('an answer', () => {
     expect(await failure(call(container))).toMatchObject({ kind, status });
   });
 
-  it('denied, with a wrong key', async () => {
+  it('a denied answer, with a wrong key', async () => {
     const { emulator } = await emulate();
     const client = new CosmosClient({ endpoint: emulator.endpoint, key: Buffer.from('wrong').toString('base64') });
     expect(await failure(client.getDatabaseAccount())).toMatchObject({ kind: 'denied', status: 401 });
     client.dispose();
   });
 
-  it('of a batch, whose error the SDK wraps, is read as any other', async () => {
+  it('an answer of a batch, whose error the SDK wraps, is read as any other', async () => {
     const { container } = await connected();
     const none = container.database.container('none');
     const call = none.items.batch([{ operationType: 'Create', resourceBody: doc('x') }], 'a');
@@ -74,7 +74,7 @@ describe('trouble', () => {
     feed: (container) => container.items.getChangeFeedIterator({}).readNext(),
   };
 
-  it.each(Object.keys(calls))('throttled %s says when to come back', async (name) => {
+  it.each(Object.keys(calls))('a throttled answer to %s says when to come back', async (name) => {
     const { container, emulator } = await connected();
     emulator.faults({ throttle: 1 });
     const found = await failure(calls[name]?.(container) ?? Promise.resolve());

@@ -3,13 +3,13 @@ import { fullKey, splitPath, valueAtPath } from '../../src/cosmos/paths.ts';
 import { FULL_RANGE, rangeId } from '../../src/cosmos/ranges.ts';
 
 describe('a partition key path', () => {
-  it('is split into its names, quoted or not', () => {
+  it('a partition key path is split into its names, quoted or not', () => {
     expect(splitPath('/tenant')).toEqual(['tenant']);
     expect(splitPath('/address/city')).toEqual(['address', 'city']);
     expect(splitPath('/"the name"/id')).toEqual(['the name', 'id']);
   });
 
-  it('leads to a value, or nowhere', () => {
+  it('a partition key path leads to a value, or nowhere', () => {
     const document = { a: { b: 0, list: [{ c: 1 }] }, n: null };
     expect(valueAtPath(document, ['a', 'b'])).toBe(0);
     expect(valueAtPath(document, [])).toBe(document);
@@ -21,7 +21,7 @@ describe('a partition key path', () => {
 describe('a full key', () => {
   const paths = [['tenant'], ['address', 'city']];
 
-  it('has one value a level, of any type that may be one', () => {
+  it('a full key has one value a level, of any type that may be one', () => {
     expect(fullKey({ tenant: 't', address: { city: 'Oslo' } }, paths)).toEqual({ key: ['t', 'Oslo'] });
     expect(fullKey({ tenant: 0, address: { city: false } }, paths)).toEqual({ key: [0, false] });
     expect(fullKey({ tenant: null, address: { city: '' } }, paths)).toEqual({ key: [null, ''] });
@@ -35,7 +35,7 @@ describe('a full key', () => {
     [{ tenant: 't', address: { city: ['Oslo'] } }, '/address/city'],
     [{ tenant: { id: 't' }, address: { city: 'Oslo' } }, '/tenant'],
     ['text', '/tenant'],
-  ])('of %j lacks %s', (document, missing) => {
+  ])('a full key of %j lacks %s', (document, missing) => {
     expect(fullKey(document, paths)).toEqual({ missing });
   });
 });

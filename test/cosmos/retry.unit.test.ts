@@ -28,7 +28,7 @@ class HastyClock extends ManualClock {
 
 describe('a request is sent again', () => {
   it.each([429, 449, 'ECONNREFUSED', 'ENOTFOUND'])(
-    'after %s, whether it reads or writes: nothing happened',
+    'a request is sent again after %s, whether it reads or writes: nothing happened',
     async (code) => {
       for (const reads of [true, false]) {
         const call = server(answer(code), answer(code));
@@ -38,13 +38,16 @@ describe('a request is sent again', () => {
     },
   );
 
-  it.each([408, 500, 503, 'ECONNRESET', 'ETIMEDOUT'])('after %s if it only reads', async (code) => {
-    const call = server(answer(code));
-    await expect(withRetry(call, { reads: true, clock: new HastyClock() })).resolves.toBe('done');
-    expect(call).toHaveBeenCalledTimes(2);
-  });
+  it.each([408, 500, 503, 'ECONNRESET', 'ETIMEDOUT'])(
+    'a request is sent again after %s if it only reads',
+    async (code) => {
+      const call = server(answer(code));
+      await expect(withRetry(call, { reads: true, clock: new HastyClock() })).resolves.toBe('done');
+      expect(call).toHaveBeenCalledTimes(2);
+    },
+  );
 
-  it('when the server said, else later each time', async () => {
+  it('a request is sent again when the server said, else later each time', async () => {
     const clock = new HastyClock();
     await withRetry(server(answer(429, { retryAfterInMs: 123 }), ...Array.from({ length: 6 }, () => answer(503))), {
       reads: true,
@@ -59,7 +62,7 @@ describe('a request is sent again', () => {
     }
   });
 
-  it('and throttled answers are counted', async () => {
+  it('throttled answers are counted', async () => {
     const meter = new Meter();
     await withRetry(server(answer(429), answer(503), answer(429)), { reads: true, clock: new HastyClock(), meter });
     expect(meter.throttled).toBe(2);
@@ -68,7 +71,7 @@ describe('a request is sent again', () => {
 
 describe('it ends', () => {
   it.each([408, 500, 503, 'ECONNRESET'])(
-    'for a write after %s: its outcome is for the caller to find out',
+    'the repetition of a request ends for a write after %s: its outcome is for the caller to find out',
     async (code) => {
       const error = answer(code);
       const call = server(error);
@@ -79,12 +82,15 @@ describe('it ends', () => {
     },
   );
 
-  it.each([400, 401, 403, 404, 409, 410, 412, 413, 'ERR_OF_SOMEBODY'])('with %s as it came', async (code) => {
-    const error = answer(code);
-    await expect(withRetry(server(error), { reads: true, clock: new HastyClock() })).rejects.toBe(error);
-  });
+  it.each([400, 401, 403, 404, 409, 410, 412, 413, 'ERR_OF_SOMEBODY'])(
+    'the repetition of a request ends with %s as it came',
+    async (code) => {
+      const error = answer(code);
+      await expect(withRetry(server(error), { reads: true, clock: new HastyClock() })).rejects.toBe(error);
+    },
+  );
 
-  it('with Unavailable, when it has gone on for too long', async () => {
+  it('the repetition of a request ends with Unavailable, when it has gone on for too long', async () => {
     const clock = new HastyClock();
     const call = vi.fn<() => Promise<never>>(() => Promise.reject(answer(429, { retryAfterInMs: 400 })));
     const outcome = withRetry(call, { reads: false, clock, withinMs: 1_000 });
@@ -97,7 +103,7 @@ describe('it ends', () => {
     expect(call).toHaveBeenCalledTimes(4);
   });
 
-  it('with the signal’s reason, while it waits', async () => {
+  it('the repetition of a request ends with the signal’s reason, while it waits', async () => {
     const stop = new AbortController();
     const waiting = withRetry(server(answer(429)), { reads: true, clock: new ManualClock(), signal: stop.signal });
     const reason = new Error('stopped');
@@ -105,7 +111,7 @@ describe('it ends', () => {
     await expect(waiting).rejects.toBe(reason);
   });
 
-  it('with what the fence throws, asked before every attempt', async () => {
+  it('the repetition of a request ends with what the fence throws, asked before every attempt', async () => {
     const lost = new Error('lease lost');
     let asked = 0;
     const call = server(answer(429), answer(429));

@@ -15,14 +15,14 @@ describe('where the dashboard may listen', () => {
     expect(() => assertClosed(address, { reader: READER })).not.toThrow();
   });
 
-  it('refuses a token that could be guessed, and one token for both roles', () => {
+  it('the dashboard refuses a token that could be guessed, and one token for both roles', () => {
     expect(() => assertClosed('0.0.0.0', { operator: 'short' })).toThrow(/fewer than 16/);
     expect(() => assertClosed('127.0.0.1', { operator: OPERATOR, reader: OPERATOR })).toThrow(/are the same/);
   });
 });
 
 describe('sessions', () => {
-  it('have the role of their token, and end after twelve hours or at the sign-out', () => {
+  it('sessions have the role of their token, and end after twelve hours or at the sign-out', () => {
     let now = 0;
     const access = new DashboardAccess({ operator: OPERATOR, reader: READER }, () => now);
     expect(access.open).toBe(false);
@@ -39,7 +39,7 @@ describe('sessions', () => {
     expect(access.roleOf(operator?.session)).toBeUndefined();
   });
 
-  it('are bounded: the oldest goes', () => {
+  it('sessions are bounded: the oldest goes', () => {
     const access = new DashboardAccess({ operator: OPERATOR });
     const sessions = Array.from({ length: 201 }, () => access.signIn(OPERATOR)?.session);
     expect(access.roleOf(sessions[0])).toBeUndefined();

@@ -7,14 +7,14 @@ const allowed = allowedOf(registry.all());
 const ONCE = '0123456789';
 
 describe('what pages may run', () => {
-  it('is registered, and each of its fields exists', () => {
+  it('an operation that pages may run is registered, and each of its fields exists', () => {
     const unknown = [...allowed].flatMap(([name, { operation, fields }]) =>
       fields.filter((field) => !(field in operation.input.shape)).map((field) => `${name} ${field}`),
     );
     expect(unknown).toEqual([]);
   });
 
-  it('may fill in all that an operation can’t do without', () => {
+  it('a page may fill in all that an operation can’t do without', () => {
     const lacking = [...allowed].flatMap(([name, { operation, fields }]) =>
       Object.entries(operation.input.shape)
         .filter(([field, type]) => !type.safeParse(undefined).success && !fields.includes(field))
@@ -23,7 +23,7 @@ describe('what pages may run', () => {
     expect(lacking).toEqual([]);
   });
 
-  it('names no file of the machine, and starts nothing that does not end', () => {
+  it('an operation that pages may run names no file of the machine, and starts nothing that does not end', () => {
     const fields = [...allowed.values()].flatMap((of) => of.fields);
     expect(
       fields.filter((field) => /file|folder|directory|path|sarif|settings|input|watch|serve|env/i.test(field)),
@@ -48,7 +48,7 @@ describe('what pages may run', () => {
     expect(() => askedOf(allowed, name, body)).toThrow(message);
   });
 
-  it('takes what pages send', () => {
+  it('an operation that pages may run takes what pages send', () => {
     expect(askedOf(allowed, 'status', {})).toMatchObject({ name: 'status', dryRun: false });
     expect(askedOf(allowed, 'dead-letters redrive', { input: { id: 'a' }, once: ONCE })).toMatchObject({ once: ONCE });
     expect(askedOf(allowed, 'dead-letters redrive', { dryRun: true })).toMatchObject({ once: undefined });
@@ -56,7 +56,7 @@ describe('what pages may run', () => {
 });
 
 describe('what pages get', () => {
-  it('has no secret, in texts and in fields that always are secrets', () => {
+  it('what pages get has no secret, in texts and in fields that always are secrets', () => {
     const key = `${'A'.repeat(86)}==`;
     const value = { why: `AccountKey=${key};`, deep: [{ password: 'hunter2', accountKey: 'x', name: 'kept' }], n: 3 };
     expect(shownOnPage(value)).toEqual({
@@ -66,7 +66,7 @@ describe('what pages get', () => {
     });
   });
 
-  it('is bounded in length and depth', () => {
+  it('what pages get is bounded in length and depth', () => {
     expect(shownOnPage(Array.from({ length: 5_000 }, () => 1))).toHaveLength(1_000);
     expect((shownOnPage('x'.repeat(100_000)) as string).length).toBe(20_001);
     let deep: unknown = 'end';

@@ -24,7 +24,7 @@ const host = (owner: string, startedAt: string, at: string, changes: number, ruP
   },
 });
 
-it('counts a process once that reports itself to several places, by its last report', () => {
+it('the dashboard counts a process once that reports itself to several places, by its last report', () => {
   const status = {
     places: [
       { place: 'a', value: { hosts: [host('dev', '10:00', '10:05', 7), host('other', '10:01', '10:05', 1)] } },
@@ -40,12 +40,12 @@ it('counts a process once that reports itself to several places, by its last rep
   expect(figures.appliedBy(status)).toEqual(new Map([['days@1', 10]]));
 });
 
-it('counts processes of one name apart, such as one that was started again', () => {
+it('the dashboard counts processes of one name apart, such as one that was started again', () => {
   const status = { hosts: [host('dev', '10:00', '10:05', 7), host('dev', '11:00', '11:05', 1)] };
   expect(figures.appliedBy(status)).toEqual(new Map([['days@1', 8]]));
 });
 
-it('means the cost of a change over all that hosts applied, and knows none of a host that applied nothing', () => {
+it('the dashboard means the cost of a change over all that hosts applied, and knows none of a host that applied nothing', () => {
   const status = {
     places: [
       { place: 'a', value: { hosts: [host('one', '10:00', '10:05', 30, 10), host('two', '10:00', '10:05', 10, 30)] } },
@@ -56,7 +56,7 @@ it('means the cost of a change over all that hosts applied, and knows none of a 
   expect(figures.costsOf({ hosts: [host('new', '10:04', '10:05', 0)] })).toEqual(new Map());
 });
 
-it('adds up the lag of a container in all places', () => {
+it('the dashboard adds up the lag of a container in all places', () => {
   const lag = (changes: number, ageMs: number) => ({ known: true, changes, ageMs });
   const sources = (orders: object, stores: object) => ({
     value: {
@@ -72,7 +72,7 @@ it('adds up the lag of a container in all places', () => {
   expect(figures.lagOf(status)).toBeNull();
 });
 
-it('has what shards read of the global place among the sources, as hosts report its ranges', () => {
+it('the dashboard has what shards read of the global place among the sources, as hosts report its ranges', () => {
   const reading = (owner: string, ...ranges: [container: string, lease: string, lag: number | null][]) => {
     const of = host(owner, '10:00', '10:05', 1);
     return {
@@ -99,7 +99,7 @@ it('has what shards read of the global place among the sources, as hosts report 
   expect(figures.sourcesOf({ sources: [own], hosts: [reading('one', ['Orders', '0', 2])] })).toHaveLength(1);
 });
 
-it('adds up what hosts report of a tenant once for each process, and its dead letters in each place', () => {
+it('the dashboard adds up what hosts report of a tenant once for each process, and its dead letters in each place', () => {
   const reported = (owner: string, charge: number) => {
     const of = host(owner, '10:00', '10:05', 1);
     return { ...of, status: { ...of.status, tenants: { tenants: [{ tenant: 's1', changes: 2, charge }] } } };

@@ -56,7 +56,7 @@ it.skipIf(CHROMIUM === undefined)(
     await page.getByRole('dialog').locator('pre.said').waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Pause' }).waitFor();
-    // Nor does the focus go when the page is written anew, because something else has changed.
+    // Nor does the focus go when the page is written again, because something else has changed.
     await page.getByRole('button', { name: 'Verify' }).focus();
     await page.evaluate('window.before = document.activeElement');
     await stage.container('Orders').items.upsert({ ...ORDER, id: 'order-1', placedAt: 7 });

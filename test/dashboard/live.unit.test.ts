@@ -29,7 +29,7 @@ it('a slow browser gets the latest event of each name, and nothing is kept for i
   expect(live.readers).toBe(0);
 });
 
-it('sends at most ten updates a second, however often something changes', async () => {
+it('the live stream sends at most ten updates a second, however often something changes', async () => {
   let looks = 0;
   const log: string[] = [];
   const stopped = new AbortController();
@@ -52,7 +52,7 @@ it('sends at most ten updates a second, however often something changes', async 
   expect(log.filter((what, at) => what !== (at % 2 === 0 ? 'update' : 'pause'))).toEqual([]);
 });
 
-it('looks at the pipeline once for all browsers, and not at all without one', async () => {
+it('the live stream looks at the pipeline once for all browsers, and not at all without one', async () => {
   let looks = 0;
   const { live, stopped } = stage(async () => {
     const at = (looks += 1);
@@ -72,7 +72,7 @@ it('looks at the pipeline once for all browsers, and not at all without one', as
   stopped.abort();
 });
 
-it('serves so many browsers and no more', async () => {
+it('the live stream serves so many browsers and no more', async () => {
   const { live, stopped } = stage();
   const all = Array.from({ length: MOST_READERS }, () => live.read(async () => undefined, stopped.signal));
   expect(() => live.read(async () => undefined, stopped.signal)).toThrow(/browsers read the dashboard already/);

@@ -147,7 +147,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
-  it('discards once by a double click, after a plan, a reason and a confirmation', async () => {
+  it('the page discards once by a double click, after a plan, a reason and a confirmation', async () => {
     const page = await open('dead-letters');
     const code = await firstCode(page);
     await page.goto(`${dashboard.url}#/dead-letters/${code}`);
@@ -170,7 +170,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
-  it('redrives once by a double click, also while others are parked', async () => {
+  it('the page redrives once by a double click, also while others are parked', async () => {
     const page = await open('dead-letters');
     const code = await firstCode(page);
     await page.goto(`${dashboard.url}#/dead-letters/${code}`);
@@ -187,7 +187,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
-  it('pauses and resumes a projection, and once by double clicks', async () => {
+  it('the page pauses and resumes a projection, and once by double clicks', async () => {
     const page = await open('projections/days');
     await page.getByRole('button', { name: 'Pause' }).click();
     const dialog = page.getByRole('dialog');
@@ -224,7 +224,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
-  it('traces a document to its places', async () => {
+  it('the page traces a document to its places', async () => {
     await stage.container('Orders').items.upsert({ ...ORDER, id: 'order-17', placedAt: '2026-01-01T10:00:00.000Z' });
     await app.drained(AbortSignal.timeout(60_000));
     const page = await open('trace');
@@ -237,7 +237,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
-  it('switches the theme and keeps it; a digit opens a page', async () => {
+  it('the page switches the theme and keeps it; a digit opens a page', async () => {
     const page = await open('now', { colorScheme: 'light' });
     await loaded(page);
     const ground = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
@@ -298,7 +298,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
-  it('asks by itself where there is no stream, as in a function app, and not while it is hidden', async () => {
+  it('the page asks by itself where there is no stream, as in a function app, and not while it is hidden', async () => {
     const page = await open('now');
     await loaded(page);
     const streams: string[] = [];
@@ -324,7 +324,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
-  it('waits for a pipeline that is being opened, and shows why one cannot be', async () => {
+  it('the page waits for a pipeline that is being opened, and shows why one cannot be', async () => {
     const opening = Promise.withResolvers<Workspace>();
     const early = await serve(stage, { workspace: opening.promise });
     const page = await open('now');
@@ -344,7 +344,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
-  it('draws the model, and shows findings beside their lines and costs by pattern', async () => {
+  it('the page draws the model, and shows findings beside their lines and costs by pattern', async () => {
     const folder = modelWithFindings();
     const workspace = { ...workspaceOf(stage), directory: folder, folder };
     await using second = await serve(stage, { workspace: Promise.resolve(workspace) });
@@ -370,7 +370,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
-  it('restores a month of a tenant from where it is seen', async () => {
+  it('the page restores a month of a tenant from where it is seen', async () => {
     const page = await open('now');
     // The stage has no archive: the page gets a listing, and its plan is what it asks for.
     const stored = { archived: 7, blobs: 2, documents: 7, bytes: 900 };
@@ -396,7 +396,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
-  it('asks for a token, and shows that it is disconnected', async () => {
+  it('the page asks for a token, and shows that it is disconnected', async () => {
     const second = await serve(stage, { tokens: { reader: 'reader-0123456789' } });
     const page = await open('now');
     await page.goto(second.url);

@@ -62,7 +62,7 @@ it('another press of the same thing is refused while the first runs, and runs af
   await Promise.all([other, again]);
 });
 
-it('shows progress, end, result and failure, without secrets, and forgets the oldest that ended', async () => {
+it('the list of runs shows progress, end, result and failure, without secrets, and forgets the oldest that ended', async () => {
   const { runs, waiting, begun, start } = stage();
   const first = start('a', 'press-one');
   await begun(1);

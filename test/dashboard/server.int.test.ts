@@ -37,7 +37,7 @@ async function park(ids: readonly string[]): Promise<void> {
 }
 
 describe('the page', () => {
-  it('is served with its files, a policy without inline script, and no cache', async () => {
+  it('the page is served with its files, a policy without inline script, and no cache', async () => {
     dashboard = await serve(stage);
     const page = await get('/');
     const policy = page.headers.get('content-security-policy') ?? '';
@@ -57,14 +57,14 @@ describe('the page', () => {
     }
   });
 
-  it('is less than 150 KB compressed', () => {
+  it('the page is less than 150 KB compressed', () => {
     const sizes = [...pageFiles()].map(([name, { bytes }]) => ({ name, size: gzipSync(bytes).length }));
     const all = sizes.filter(({ name }) => name !== '/').reduce((sum, { size }) => sum + size, 0);
     expect(sizes.find(({ name }) => name === '/lib/uplot.js')?.size).toBeGreaterThan(10_000);
     expect(all).toBeLessThan(150_000);
   });
 
-  it('serves nothing but its files', async () => {
+  it('the page serves nothing but its files', async () => {
     dashboard = await serve(stage);
     for (const path of ['/../package.json', '/%2e%2e/package.json', '/page/../../errors.ts', '/dom.ts', '/api/nothing'])
       expect({ path, status: (await get(path)).status }).toEqual({ path, status: 404 });
@@ -72,7 +72,7 @@ describe('the page', () => {
 });
 
 describe('operations', () => {
-  it('run by POST alone, with the header of the page', async () => {
+  it('operations run by POST alone, with the header of the page', async () => {
     dashboard = await serve(stage);
     expect((await get('/api/run/status')).status).toBe(404);
     const bare = await fetch(new URL('/api/run/status', dashboard.url), { method: 'POST', body: '{}' });
@@ -85,7 +85,7 @@ describe('operations', () => {
     expect(own.body).toMatchObject({ ok: true, result: { database: 'shop' } });
   });
 
-  it('are refused under a name of another site that resolves to this machine', async () => {
+  it('operations are refused under a name of another site that resolves to this machine', async () => {
     dashboard = await serve(stage);
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const asked = request(
@@ -101,7 +101,7 @@ describe('operations', () => {
     expect(status).toBe(403);
   });
 
-  it('refuse a large body', async () => {
+  it('operations refuse a large body', async () => {
     dashboard = await serve(stage);
     const large = await post(dashboard.url, '/api/run/status', { input: { x: 'y'.repeat(70_000) } });
     expect([large.status, code(large)]).toEqual([400, 'request-malformed']);
@@ -138,7 +138,7 @@ describe('operations', () => {
     expect(verbs.filter((verb) => verb === 'tester dead-letters discard')).toHaveLength(1);
   });
 
-  it('answer with the error’s message and hint, without its stack', async () => {
+  it('operations answer with the error’s message and hint, without its stack', async () => {
     dashboard = await serve(stage);
     const unknown = await post(dashboard.url, '/api/run/projections/show', { input: { name: 'dayz' } });
     expect(unknown.status).toBe(422);
@@ -146,7 +146,7 @@ describe('operations', () => {
     expect(JSON.stringify(unknown.body)).not.toMatch(/at .*\.ts/);
   });
 
-  it('are refused while the stage opens, and why it could not be opened is shown', async () => {
+  it('operations are refused while the stage opens, and why it could not be opened is shown', async () => {
     const opening = Promise.withResolvers<never>();
     dashboard = await serve(stage, { workspace: opening.promise });
     const early = await post(dashboard.url, '/api/run/status', {});
@@ -174,7 +174,7 @@ describe('with tokens', () => {
     return cookie.split(';')[0]!;
   };
 
-  it('nothing is shown without a session, and a token in an address or a header is none', async () => {
+  it('nothing is shown without a session, and a token in an address or a header isn’t taken', async () => {
     dashboard = await serve(stage, { tokens: { operator: OPERATOR, reader: READER } });
     for (const path of ['/api/session', '/api/events', `/api/session?token=${OPERATOR}`]) {
       const response = await get(path, { authorization: `Bearer ${OPERATOR}`, cookie: `millrace=${OPERATOR}` });
@@ -212,7 +212,7 @@ describe('with tokens', () => {
 });
 
 describe('the stream', () => {
-  it('shows the status, or why it cannot be read, and ends with the dashboard', async () => {
+  it('the stream shows the status, or why it cannot be read, and ends with the dashboard', async () => {
     dashboard = await serve(stage);
     const response = await get('/api/events');
     expect(response.headers.get('content-type')).toContain('text/event-stream');
@@ -237,7 +237,7 @@ describe('the stream', () => {
     expect(dashboard.readers).toBe(0);
   });
 
-  it('frees its place when the browser leaves', async () => {
+  it('the stream frees its place when the browser leaves', async () => {
     dashboard = await serve(stage);
     const left = new AbortController();
     const response = await fetch(new URL('/api/events', dashboard.url), { signal: left.signal });
@@ -248,7 +248,7 @@ describe('the stream', () => {
   });
 });
 
-it('refuses a port that is taken, with the address', async () => {
+it('the dashboard refuses a port that is taken, with the address', async () => {
   dashboard = await serve(stage);
   await expect(serve(stage, { port: Number(new URL(dashboard.url).port) })).rejects.toMatchObject({
     code: 'cannot-listen',

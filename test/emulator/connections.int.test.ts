@@ -59,7 +59,7 @@ test.each<[string, readonly string[], string | undefined, boolean]>([
   expect(hostNames(listening, names)(header)).toBe(taken);
 });
 
-/** A server that waits for nobody for long. */
+/** A server that waits for no one for long. */
 async function impatient(connections: number): Promise<{ open: () => Socket }> {
   const refused = (): Promise<never> => Promise.reject(new Error('No commands are expected here.'));
   const service = new Service(newAccount(undefined, 0, Math.random, {}), EMULATOR_KEY, refused);

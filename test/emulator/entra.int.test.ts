@@ -46,7 +46,7 @@ test('the client speaks to it over TLS, by key and by token, with and without so
   expect(resource?.n).toBe(1);
   expect(JSON.stringify((await inside.getDatabaseAccount()).resource)).toContain(emulator.endpoint);
   inside.dispose();
-  // Without trusting the certificate nobody gets anywhere.
+  // Without trusting the certificate no one gets anywhere.
   const stranger = new CosmosClient({ endpoint: emulator.endpoint, key: emulator.key, agent: new Agent() });
   expect((await refusal(stranger.getDatabaseAccount())).message).toMatch(/self-signed/);
   stranger.dispose();
@@ -112,7 +112,7 @@ test('a role allows what the service’s role of that name allows', async () => 
   );
 });
 
-test('managing resources is none of a token’s business, whatever the role', async () => {
+test('a token may not manage resources, whatever the role', async () => {
   const { emulator, as } = await secured();
   const container = as({ aadCredentials: emulator.credential('contributor') });
   const { database } = container;

@@ -11,7 +11,7 @@ import { earliestEventPosition, openHubs } from './hubs.ts';
 const numbers = (events: readonly { body: unknown }[]): unknown[] => events.map(({ body }) => body);
 
 describe('publishing', () => {
-  it('keeps a batch whole, in order, with keys, ids and properties', async () => {
+  it('a producer of the embedded hubs keeps a batch whole, in order, with keys, ids and properties', async () => {
     await using stage = await openHubs();
     const producer = stage.producer();
     const batch = await producer.createBatch({ partitionKey: 'store-1' });
@@ -28,7 +28,7 @@ describe('publishing', () => {
     });
   });
 
-  it('gives events without a key to the partitions in turn', async () => {
+  it('a producer of the embedded hubs gives events without a key to the partitions in turn', async () => {
     await using stage = await openHubs();
     const producer = stage.producer();
     for (const n of [0, 1, 2, 3]) await producer.sendBatch([{ body: n }]);
@@ -40,7 +40,7 @@ describe('publishing', () => {
     ]);
   });
 
-  it('tells a batch its limit, and refuses what is larger', async () => {
+  it('a producer of the embedded hubs tells a batch its limit, and refuses what is larger', async () => {
     await using stage = await openHubs({ maxMessageBytes: 10_000 });
     const producer = stage.producer();
     const batch = await producer.createBatch();
@@ -55,7 +55,7 @@ describe('publishing', () => {
 });
 
 describe('reading', () => {
-  it('starts where it is told to: first, offset, sequence number, time, latest', async () => {
+  it('a reader of the embedded hubs starts where it is told to: first, offset, sequence number, time, latest', async () => {
     await using stage = await openHubs();
     const producer = stage.producer();
     const send = (...bodies: number[]): Promise<void> =>
@@ -89,7 +89,7 @@ describe('reading', () => {
     });
   });
 
-  it('goes on as events come, in each consumer group by itself', async () => {
+  it('a reader of the embedded hubs goes on as events come, in each consumer group by itself', async () => {
     await using stage = await openHubs();
     const producer = stage.producer();
     const readings = [stage.consumer(), stage.consumer('SECOND')].map((client) =>
@@ -99,7 +99,7 @@ describe('reading', () => {
     for (const reading of readings) expect(numbers(await reading.until(3))).toEqual([1, 2, 3]);
   });
 
-  it('lets a higher owner level take a partition over, and no lower one after it', async () => {
+  it('a reader of the embedded hubs lets a higher owner level take a partition over, and no lower one after it', async () => {
     await using stage = await openHubs();
     await stage.producer().sendBatch([{ body: 1 }], { partitionId: '0' });
     const owner = stage.read(stage.consumer(), '0', earliestEventPosition, { ownerLevel: 1 });
@@ -113,7 +113,7 @@ describe('reading', () => {
     await expect(beside.failed).rejects.toThrow(/non-epoch receiver/);
   });
 
-  it('lets five read side by side, and not a sixth', async () => {
+  it('a reader of the embedded hubs lets five read side by side, and not a sixth', async () => {
     await using stage = await openHubs();
     await stage.producer().sendBatch([{ body: 1 }], { partitionId: '0' });
     for (let n = 0; n < 5; n++) await stage.read(stage.consumer(), '0', earliestEventPosition).until(1);
@@ -161,7 +161,7 @@ describe('reading', () => {
 });
 
 describe('refusals', () => {
-  it('says which hub, consumer group or partition is not there', async () => {
+  it('the embedded hub says which hub, consumer group or partition is not there', async () => {
     await using stage = await openHubs();
     const missing = { code: 'MessagingEntityNotFoundError' };
     await expect(stage.producer('none').createBatch()).rejects.toMatchObject(missing);
@@ -174,7 +174,7 @@ describe('refusals', () => {
     });
   });
 
-  it('takes no token of another key, and none without the right', async () => {
+  it('the embedded hub takes no token of another key, and none without the right', async () => {
     const reader = { name: 'reader', key: 'cmVhZGVy', rights: ['Listen'] as const };
     await using stage = await openHubs({ keys: [reader] });
     const { hubs } = stage;
@@ -188,7 +188,7 @@ describe('refusals', () => {
 });
 
 describe('trouble on command', () => {
-  it('detaches links, breaks connections and goes away: clients come back', async () => {
+  it('the embedded hub detaches links, breaks connections and goes away: clients come back', async () => {
     await using stage = await openHubs({}, 1_000);
     const producer = stage.producer();
     const reading = stage.read(stage.consumer(), '0', earliestEventPosition);
@@ -216,7 +216,7 @@ describe('trouble on command', () => {
     expect([...new Set(numbers(stage.hubs.events('telemetry')))]).toEqual([1, 2, 3, 4]);
   });
 
-  it('can lose a batch before it is stored, or only the word that it was', async () => {
+  it('the embedded hub can lose a batch before it is stored, or only the word that it was', async () => {
     await using stage = await openHubs({ seed: 1 }, 500);
     const producer = stage.producer();
     // The link is there before anything is lost.
@@ -229,7 +229,7 @@ describe('trouble on command', () => {
     expect(numbers(stage.hubs.events('telemetry'))).toEqual([2]);
   });
 
-  it('keeps what was published in a folder, places included', async () => {
+  it('the embedded hub keeps what was published in a folder, places included', async () => {
     const data = mkdtempSync(join(tmpdir(), 'hubs-'));
     try {
       const kept = await (async () => {
@@ -262,7 +262,7 @@ describe('signing in', () => {
     return promise;
   };
 
-  it('is by anyone, by a name with its key, or from outside, and not by a wrong key', async () => {
+  it('signing in to the embedded hubs is by anyone, by a name with its key, or from outside, and not by a wrong key', async () => {
     const key = { name: 'reader', key: 'cmVhZGVy', rights: ['Listen'] as const };
     await using stage = await openHubs({ keys: [key] });
     const { port } = stage.hubs;

@@ -110,7 +110,7 @@ test('a large page ends at about 4 MB, and a small one costs as its reads', asyn
   expect(headers['x-ms-request-charge']).toBe('1');
 });
 
-test('a container made anew starts over, and an old continuation is refused', async () => {
+test('a container made again starts over, and an old continuation is refused', async () => {
   const { container, database } = await emulate();
   await container.items.create({ id: '1', pk: 'a' });
   const { token } = await drain(container, { changeFeedStartFrom: beginning });

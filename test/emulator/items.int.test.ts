@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { emulate, refusal, TWO_LEVELS } from './emulate.ts';
 
 describe('items', () => {
-  test('are created, read, replaced and deleted with system fields of their own', async () => {
+  test('items are created, read, replaced and deleted with system fields of their own', async () => {
     const { container } = await emulate();
     const { resource: created, statusCode } = await container.items.create({ id: '1', pk: 'a', _etag: 'mine', _ts: 1 });
     expect(statusCode).toBe(201);
@@ -16,7 +16,7 @@ describe('items', () => {
     expect((await container.item('1', 'a').read()).statusCode).toBe(404);
   });
 
-  test('refuse what the service refuses', async () => {
+  test('items refuse what the service refuses', async () => {
     const { container } = await emulate();
     await container.items.create({ id: '1', pk: 'a' });
     expect(await refusal(container.items.create({ id: '1', pk: 'a' }))).toMatchObject({ code: 409 });
@@ -36,7 +36,7 @@ describe('items', () => {
     expect((await container.items.create({ id: '1', pk: 'b' })).statusCode).toBe(201);
   });
 
-  test('have ids that the service takes, reads, or refuses to read', async () => {
+  test('items have ids that the service takes, reads, or refuses to read', async () => {
     const { container } = await emulate();
     const readable = ['a?b', ' a', 'a b', 'ü鱀', 'x,=.:~+-@()^${}[]!_&;', 'x'.repeat(1023)];
     for (const id of readable) {
@@ -51,7 +51,7 @@ describe('items', () => {
     }
   });
 
-  test('keep names and values that JavaScript treats specially', async () => {
+  test('items keep names and values that JavaScript treats specially', async () => {
     const { container } = await emulate();
     const odd = JSON.parse(
       '{"id":"__proto__","pk":"constructor","__proto__":{"a":1},"toString":2,"😀":"\\ud800"}',
@@ -66,7 +66,7 @@ describe('items', () => {
     expect((await container.item('toString', 'constructor').read()).statusCode).toBe(404);
   });
 
-  test('of any key type are told apart, and a missing key is a key', async () => {
+  test('items of any key type are told apart, and a missing key is a key', async () => {
     const { container } = await emulate();
     const keys = ['1', 1, true, null, undefined];
     for (const pk of keys) await container.items.create(pk === undefined ? { id: 'x' } : { id: 'x', pk });
@@ -94,7 +94,7 @@ describe('items', () => {
     expect((await container.items.upsert({ id: 'new', pk: 'a' }, ifMatch)).statusCode).toBe(201);
   });
 
-  test('with hierarchical keys are found by full key and by prefix', async () => {
+  test('items with hierarchical keys are found by full key and by prefix', async () => {
     const { container } = await emulate({
       partitionKey: TWO_LEVELS,
       throughput: 20_000,
@@ -108,7 +108,7 @@ describe('items', () => {
     });
   });
 
-  test('with unique keys conflict within their partition only', async () => {
+  test('items with unique keys conflict within their partition only', async () => {
     const { container } = await emulate({ uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/email', '/kind'] }] } });
     await container.items.create({ id: '1', pk: 'a', email: 'x' });
     expect(await refusal(container.items.create({ id: '2', pk: 'a', email: 'x' }))).toMatchObject({ code: 409 });
@@ -132,7 +132,7 @@ describe('items', () => {
     expect(swap.code).toBe(200);
   });
 
-  test('charge as the model states', async () => {
+  test('items charge as the model states', async () => {
     const { container } = await emulate();
     const small = await container.items.create({ id: '1', pk: 'a' });
     const large = await container.items.create({ id: '2', pk: 'a', pad: 'x'.repeat(100 * 1024) });
@@ -145,7 +145,7 @@ describe('items', () => {
 });
 
 describe('patches', () => {
-  test('apply each operation', async () => {
+  test('patches apply each operation', async () => {
     const { container } = await emulate();
     await container.items.create({ id: '1', pk: 'a', n: 1, list: [1, 3], o: { x: 1 } });
     const { resource } = await container
@@ -166,7 +166,7 @@ describe('patches', () => {
     expect((resource as unknown as { o: object }).o).not.toHaveProperty('x');
   });
 
-  test('are all or nothing, and refuse what they may not touch', async () => {
+  test('patches are all or nothing, and refuse what they may not touch', async () => {
     const { container } = await emulate();
     const { resource: before } = await container.items.create({ id: '1', pk: 'a', n: 1, list: [], s: 'text' });
     const item = container.item('1', 'a');
@@ -190,7 +190,7 @@ describe('patches', () => {
     expect((await item.read()).resource).toEqual(before);
   });
 
-  test('under a condition', async () => {
+  test('patches apply under a condition', async () => {
     const { container } = await emulate();
     await container.items.create({ id: '1', pk: 'a', n: 1 });
     const item = container.item('1', 'a');

@@ -9,7 +9,7 @@ import { suiteSeed } from '../support/seed.ts';
 import { clientInside, HASH_KEY } from './emulate.ts';
 
 // Pages of a query while documents are written and deleted. What a page has to hold is told by the documents of that
-// moment, sorted anew, and the row at which the page before it ended: whatever lies behind that row, and nothing else.
+// moment, sorted again, and the row at which the page before it ended: whatever lies behind that row, and nothing else.
 
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 40);
 const SEED = suiteSeed();

@@ -229,7 +229,7 @@ test('what is under way is held back by a stall too', async () => {
   client.dispose();
 });
 
-test('a crash can take its time: until then nobody is there', async () => {
+test('a crash can take its time: until then no server is there', async () => {
   const { emulator, container } = await emulate();
   const back = emulator.restart(150);
   // A second order while one is carried out is the same one.

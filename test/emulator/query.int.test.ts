@@ -220,7 +220,7 @@ test('a mistake says where it is', async () => {
   expect(message).toContain("incorrect syntax near 'FORM'");
 });
 
-test('sorted results that nobody asks for are given up, and made again for the next page', async () => {
+test('sorted results that no client asks for are given up, and made again for the next page', async () => {
   const { emulator, container } = await emulate();
   for (let i = 0; i < 6; i++) await container.items.create({ id: String(i), pk: 'a', n: i });
   const iterator = container.items.query<number>('SELECT VALUE c.n FROM c ORDER BY c.n DESC', { maxItemCount: 3 });

@@ -101,7 +101,7 @@ test('the account as a whole goes back, and refuses to go further than the past 
   expect(emulator.restore('d/c')).toBe(1);
 });
 
-test('a restored all-versions container begins its feed anew', async () => {
+test('a restored all-versions container begins its feed again', async () => {
   const { emulator, container } = await emulate({
     changeFeedPolicy: { retentionDuration: 10 },
   });

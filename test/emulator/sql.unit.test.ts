@@ -260,7 +260,7 @@ const of = (where: string): unknown =>
   prepareQuery(`SELECT * FROM c WHERE ${where}`, new Map([['@p', 'v']])).restrictions;
 
 describe('restrictions', () => {
-  test('are found among the conditions that must all hold', () => {
+  test('restrictions are found among the conditions that must all hold', () => {
     expect(of('c.a.b = @p AND (c.id IN ("1", "2") AND c.x > 1) AND ARRAY_CONTAINS(["k"], c.pk)')).toEqual([
       { path: ['a', 'b'], values: ['v'] },
       { path: ['id'], values: ['1', '2'] },

@@ -15,7 +15,7 @@ test('an item expires after its own or the container’s time, from its last wri
   expect((await container.items.create({ id: 'short', pk: 'a' })).statusCode).toBe(201);
 });
 
-test('what has expired is purged later: the lsn moves on, and nobody is told', async () => {
+test('what has expired is purged later: the lsn moves on, and no reader is told', async () => {
   const { container } = await emulate({ defaultTtl: 1 });
   const { headers } = await container.items.create({ id: '1', pk: 'a' });
   const token = async (): Promise<unknown> => (await container.item('none', 'a').read()).headers['x-ms-session-token'];

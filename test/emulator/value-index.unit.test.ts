@@ -9,7 +9,7 @@ import { suiteSeed } from '../support/seed.ts';
 const SEED = suiteSeed();
 const VALUES = [null, true, 1, 2, 3, 'a', 'b', 'c'];
 
-it(`counts and recognises the items that it finds, after any writes (seed ${SEED})`, () => {
+it(`an index of values counts and recognises the items that it finds, after any writes (seed ${SEED})`, () => {
   const random = new Random(SEED);
   const home = new LogicalPartition(['k'], '["k"]', '00');
   const truth = new Map<StoredItem, unknown>();

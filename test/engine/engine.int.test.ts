@@ -87,7 +87,7 @@ async function engineOf(runners: readonly Runner[], of: { database?: Database } 
 }
 
 describe('a page', () => {
-  it('goes to every projection that wants its types, and to no other', async () => {
+  it('a page goes to every projection that wants its types, and to no other', async () => {
     const seen: string[] = [];
     const noting = (name: string, container: string, type: string): Runner => ({
       ...runner(name, (changes) => {
@@ -107,7 +107,7 @@ describe('a page', () => {
     expect(await engine.consume(page(), fence())).toEqual({ applied: 0, parked: 0 });
   });
 
-  it('is counted: changes, requests, writes, and how new it was', async () => {
+  it('a page is counted: changes, requests, writes, and how new it was', async () => {
     const { engine, emulator } = await engineOf([runner('copy')]);
     const before = emulator.stats();
     await engine.consume(page(change('o1', 1), change('o2', 7), change('o3', 5)), fence());
@@ -123,7 +123,7 @@ describe('a page', () => {
 describe.each([naming, silent])('a document that $id can’t take', (one) => {
   const name = one.id.split('@')[0] ?? '';
 
-  it('is parked, and the rest of its page applied', async () => {
+  it('a document that a projection can’t take is parked, and the rest of its page applied', async () => {
     const { engine, letters, written } = await engineOf([one, runner('other')]);
     const changes = Array.from({ length: 9 }, (_, n) => change(`o${n}`, n + 1, { bad: n === 4 }));
     expect(await engine.consume(page(...changes), fence())).toEqual({ applied: 8 + 9, parked: 1 });
@@ -144,7 +144,7 @@ describe.each([naming, silent])('a document that $id can’t take', (one) => {
     ]);
   });
 
-  it('is settled by a good version, on another host and after a redelivery too', async () => {
+  it('a document that a projection can’t take is settled by a good version, on another host and after a redelivery too', async () => {
     const { engine, another, letters, written } = await engineOf([one]);
     const idle = another();
     await idle.consume(page(change('o1', 1)), fence());
@@ -158,7 +158,7 @@ describe.each([naming, silent])('a document that $id can’t take', (one) => {
     expect(await written(name)).toEqual({ o1: 3 });
   });
 
-  it('is looked for again by each batch of a Functions host, whose batches share a signal', async () => {
+  it('a document that a projection can’t take is looked for again by each batch of a Functions host, whose batches share a signal', async () => {
     const { engine, another, letters } = await engineOf([one]);
     const { signal } = new AbortController();
     const batch = (): Fence => whileFresh(performance.now(), signal);
@@ -169,7 +169,7 @@ describe.each([naming, silent])('a document that $id can’t take', (one) => {
     expect(await letters.list()).toEqual([]);
   });
 
-  it('is told on the diagnostics channel', async () => {
+  it('a document that a projection can’t take is told on the diagnostics channel', async () => {
     const told: unknown[] = [];
     const listen = (event: unknown): void => void told.push(event);
     subscribe('millrace:engine:parked', listen);
@@ -192,7 +192,7 @@ it('what upcast threw is parked as any other poison', async () => {
 describe('infrastructure', () => {
   const bad = [change('o1', 1), change('o2', 2, { bad: true }), change('o3', 3)];
 
-  it('that can’t be had rejects, and parks nothing', async () => {
+  it('infrastructure that can’t be had rejects, and parks nothing', async () => {
     const { emulator, another, letters } = await engineOf([naming]);
     const stranger = new CosmosClient({ endpoint: emulator.endpoint, key: Buffer.from('wrong').toString('base64') });
     onTestFinished(() => stranger.dispose());
@@ -203,7 +203,7 @@ describe('infrastructure', () => {
     expect(await letters.list()).toEqual([]);
   });
 
-  it('that is a lost lease rejects with it, writes and parks nothing', async () => {
+  it('infrastructure that is a lost lease rejects with it, writes and parks nothing', async () => {
     const { engine, letters, written } = await engineOf([naming, silent]);
     const lost = new LeaseLost('l', 'another host wrote it');
     const shut = fence(() => {
@@ -214,7 +214,7 @@ describe('infrastructure', () => {
     expect(await letters.list()).toEqual([]);
   });
 
-  it('that fails one projection rejects only when the others have ended', async () => {
+  it('infrastructure that fails one projection rejects only when the others have ended', async () => {
     let ended = false;
     const slow = runner('slow', async (changes, sink) => {
       await put(changes, sink, 'slow');
@@ -229,7 +229,7 @@ describe('infrastructure', () => {
     expect(await written('slow')).toEqual({ o1: 1 });
   });
 
-  it('that fails while a dead letter is stored rejects: the page comes again, and the letter with it', async () => {
+  it('infrastructure that fails while a dead letter is stored rejects: the page comes again, and the letter with it', async () => {
     const { database, emulator, another, letters } = await engineOf([naming]);
     await database.container('state').delete();
     const engine = another();
@@ -240,7 +240,7 @@ describe('infrastructure', () => {
     expect(emulator.stats().statuses['404']).toBeGreaterThan(0);
   });
 
-  it('that throttles, lags and loses answers is lived with', async () => {
+  it('infrastructure that throttles, lags and loses answers is lived with', async () => {
     const { engine, emulator, letters, written } = await engineOf([naming]);
     emulator.faults({ throttle: 0.3, failAfterEffect: 0.2, replicaLagMs: 20 });
     const changes = Array.from({ length: 30 }, (_, n) => change(`o${n}`, n + 1, { bad: n % 10 === 3 }));

@@ -26,7 +26,7 @@ const never = (): boolean => false;
 describe('changes with an order', () => {
   const seed = suiteSeed();
 
-  it(`are applied up to the first refused one of their key, in any mixture of failures (seed ${seed})`, async () => {
+  it(`changes with an order are applied up to the first refused one of their key, in any mixture of failures (seed ${seed})`, async () => {
     const random = new Random(seed);
     for (let round = 0; round < 500; round++) {
       const changes = Array.from({ length: random.int(40) }, (_, n) => change(`k${random.int(6)}`, `d${n}`, n));
@@ -59,7 +59,7 @@ describe('changes with an order', () => {
     }
   });
 
-  it('are not parked for what is nobody’s fault', async () => {
+  it('changes with an order are not parked for what is no document’s fault', async () => {
     const gone = new MillraceError('unavailable', 'gone', { retryable: true });
     const apply = (): Promise<void> => Promise.reject(gone);
     await expect(applyInOrder([change('k', 'a', 1), change('k', 'b', 2)], never, apply)).rejects.toBe(gone);
@@ -69,23 +69,23 @@ describe('changes with an order', () => {
 describe('a key that is held', () => {
   const first = change('k', 'a', 1);
 
-  it('stays so while the refused document doesn’t come again', () => {
+  it('a key that is held stays so while the refused document doesn’t come again', () => {
     expect(reopened([change('k', 'b', 2)], new Map([parked(first)]))).toEqual(new Set());
     expect(reopened([change('other', 'a', 2)], new Map([parked(first)]))).toEqual(new Set());
   });
 
-  it('is opened by the refused document in the same version or a newer one, not an older', () => {
+  it('a key that is held is opened by the refused document in the same version or a newer one, not an older', () => {
     const blocked = new Map([parked(change('k', 'a', 5))]);
     expect(reopened([change('k', 'a', 5)], blocked).size).toBe(1);
     expect(reopened([change('k', 'a', 9)], blocked).size).toBe(1);
     expect(reopened([change('k', 'a', 4)], blocked).size).toBe(0);
   });
 
-  it('is opened where changes only wait, since what they waited for is settled', () => {
+  it('a key that is held is opened where changes only wait, since what they waited for is settled', () => {
     expect(reopened([change('other', 'x', 9)], new Map([parked(first, true)])).size).toBe(1);
   });
 
-  it('lets what waited go first, by version, and a document’s older version not at all', () => {
+  it('a key that is held lets what waited go first, by version, and a document’s older version not at all', () => {
     const waiting = [change('k', 'b', 2), change('k', 'c', 3)];
     const page = [change('k', 'a', 4), change('k', 'c', 5)];
     expect(merged(waiting, page).map(({ id, version }) => `${id}@${version.lsn}`)).toEqual(['b@2', 'a@4', 'c@5']);

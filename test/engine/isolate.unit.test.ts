@@ -35,7 +35,7 @@ function sink(bad: ReadonlySet<string>) {
 
 describe('one bad change among good ones', () => {
   it.each([1, 2, 3, 7, 8, 100, 1_000])(
-    'of %i is found in 2 · ⌈log₂ n⌉ + 1 attempts at most, wherever it lies',
+    'one bad change among good ones of %i is found in 2 · ⌈log₂ n⌉ + 1 attempts at most, wherever it lies',
     async (count) => {
       const places = count <= 100 ? changes(count).map((_, n) => n) : [0, 1, 499, 500, 998, 999];
       const most: number[] = [];
@@ -50,7 +50,7 @@ describe('one bad change among good ones', () => {
     },
   );
 
-  it('is refused with what was thrown, as an error of ours', async () => {
+  it('one bad change among good ones is refused with what was thrown, as an error of ours', async () => {
     const cause = new TypeError('x is not a function');
     const [refusal] = await applyIsolating([change(0)], () => Promise.reject(cause));
     expect(refusal?.error).toMatchObject({ code: 'projection-threw', message: 'x is not a function', cause });
@@ -63,7 +63,7 @@ describe('poison that names itself', () => {
   const poison = (...of: Change[]): Poison =>
     new Poison(of.map((one) => ({ change: one, error: new MillraceError('projection-threw', 'bad') })));
 
-  it('costs one attempt more', async () => {
+  it('poison that names itself costs one attempt more', async () => {
     const all = changes(100);
     const [bad] = all.slice(40);
     const attempts: number[] = [];
@@ -75,7 +75,7 @@ describe('poison that names itself', () => {
     expect(attempts).toEqual([100, 99]);
   });
 
-  it('that names something else is looked for by halving, and ends', async () => {
+  it('poison that names something else is looked for by halving, and ends', async () => {
     const { applied, apply } = sink(new Set(['d1']));
     const refused = await applyIsolating(changes(4), (some) =>
       apply(some).catch(() => Promise.reject(poison(change(99)))),
@@ -117,7 +117,7 @@ describe('infrastructure', () => {
     new MillraceError('aborted', 'x'),
     new DOMException('stop', 'AbortError'),
     ...[401, 403, 404, 408, 410, 429, 449, 500, 503, 'ECONNRESET', 'ECONNREFUSED', 'ENOTFOUND'].map(answer),
-  ])('is thrown on, whatever the page: %s', async (error) => {
+  ])('infrastructure is thrown on, whatever the page: %s', async (error) => {
     expect(isInfrastructure(error)).toBe(true);
     let attempts = 0;
     const applying = applyIsolating(changes(8), () => {
@@ -136,11 +136,11 @@ describe('infrastructure', () => {
     answer('ERR_INVALID_ARG_TYPE'),
     'text',
     undefined,
-  ])('is not: %s', (error) => {
+  ])('infrastructure is not: %s', (error) => {
     expect(isInfrastructure(error)).toBe(false);
   });
 
-  it('in one half undoes no refusal found in the other: nothing is reported at all', async () => {
+  it('infrastructure in one half undoes no refusal found in the other: nothing is reported at all', async () => {
     const applying = applyIsolating(changes(4), (some) =>
       Promise.reject(some.some(({ id }) => id === 'd0') ? new Error('bad') : answer(503)),
     );

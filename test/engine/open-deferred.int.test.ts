@@ -122,7 +122,7 @@ function expectWhole(applied: readonly Effect[]): void {
   expect(lsns).toEqual(lsns.toSorted((a, b) => a - b));
 }
 
-it('applies what stands behind a flood before the flood, and then the flood in its order', async () => {
+it('the engine applies what stands behind a flood before the flood, and then the flood in its order', async () => {
   const { host, write, applied, stored, dam } = await stage();
   const { promise, resolve } = Promise.withResolvers<void>();
   dam.open = promise;
@@ -136,7 +136,7 @@ it('applies what stands behind a flood before the flood, and then the flood in i
   await until(async () => expect(await stored()).toEqual(['register']));
 });
 
-it('goes on with what another host has set aside', async () => {
+it('the engine goes on with what another host has set aside', async () => {
   const { host, write, applied, stored } = await stage();
   await write('flood', ids(FLOOD));
   await write('quiet', ['q']);
@@ -152,7 +152,7 @@ it('goes on with what another host has set aside', async () => {
   await until(async () => expect(await stored()).toEqual(['register']));
 });
 
-it('sets nothing aside where changes have no tenant', async () => {
+it('the engine sets nothing aside where changes have no tenant', async () => {
   const { host, write, applied, stored } = await stage();
   await write('flood', ids(300));
   await host('a', { tenants: false }).start();
@@ -160,7 +160,7 @@ it('sets nothing aside where changes have no tenant', async () => {
   expect(await stored()).toEqual([]);
 });
 
-it('sets nothing of a tenant aside that is erased', async () => {
+it('the engine sets nothing of a tenant aside that is erased', async () => {
   const { host, write, applied, stored } = await stage();
   await write('flood', ids(FLOOD));
   await write('quiet', ['q']);

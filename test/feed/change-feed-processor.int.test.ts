@@ -52,7 +52,7 @@ async function stage({ partitions = 1 } = {}) {
 }
 
 describe('alone', () => {
-  it('hands over every document as it is stored, of whatever type, and goes on after a restart', async () => {
+  it('a processor hands over every document as it is stored, of whatever type, and goes on after a restart', async () => {
     const { write, open, stored } = await stage({ partitions: 2 });
     await write(numbers(0, 30), { type: 7, nested: { a: 1 } });
     const first = open();
@@ -77,7 +77,7 @@ describe('alone', () => {
     expect(second.ids()).toEqual(['new']);
   });
 
-  it('finds its leases under the names that .NET and Functions use', async () => {
+  it('a processor finds its leases under the names that .NET and Functions use', async () => {
     const { open, stored, container } = await stage();
     const { resource } = await container.read();
     const { resource: database } = await container.database.read();
@@ -92,7 +92,7 @@ describe('alone', () => {
     await processor.stop();
   });
 
-  it('starts once when it is started twice, starts again after its stop, and stops with a signal', async () => {
+  it('a processor starts once when it is started twice, starts again after its stop, and stops with a signal', async () => {
     const { open, write } = await stage();
     const { processor, ids } = open();
     await Promise.all([processor.start(), processor.start()]);
@@ -112,7 +112,7 @@ describe('alone', () => {
     expect(other.processor.status().leases).toEqual([]);
   });
 
-  it('says what is wrong with its options, and with what they name', async () => {
+  it('a processor says what is wrong with its options, and with what they name', async () => {
     const { container, leases, open } = await stage();
     const handler = () => undefined;
     const wrong: [object, string][] = [
@@ -144,7 +144,7 @@ describe('alone', () => {
 });
 
 describe('drained', () => {
-  it('is the whole feed, whichever host has it: also at a host without leases, and at one that wasn’t started', async () => {
+  it('what a processor has drained is the whole feed, whichever host has it: also at a host without leases, and at one that wasn’t started', async () => {
     const { write, open, emulator } = await stage();
     await write(numbers(0, 10));
     const gate = Promise.withResolvers<void>();
@@ -174,7 +174,7 @@ describe('drained', () => {
     expect(a.processor.status().leases).toMatchObject([{ handled: 10, inHand: undefined }]);
   });
 
-  it('is no more to be had from a processor that stops, or was stopped', async () => {
+  it('`drained` is no more to be had from a processor that stops, or was stopped', async () => {
     const { write, open } = await stage();
     await write(['d']);
     const gate = Promise.withResolvers<void>();
@@ -191,7 +191,7 @@ describe('drained', () => {
 });
 
 describe('where it starts', () => {
-  it('at a checkpoint of another processor, or at an iterator’s token', async () => {
+  it('a processor starts at a checkpoint of another processor, or at an iterator’s token', async () => {
     const { write, open, container, emulator } = await stage();
     await write(numbers(0, 10));
     const first = open();
@@ -213,7 +213,7 @@ describe('where it starts', () => {
     }
   });
 
-  it('now, and then a range whose lease has no position begins where the processor first did', async () => {
+  it('a processor starts now, and then a range whose lease has no position begins where the processor first did', async () => {
     const { write, open, leases, stored, emulator } = await stage({ partitions: 2 });
     await write(numbers(0, 10));
     emulator.freeze(true);
@@ -229,7 +229,7 @@ describe('where it starts', () => {
     await until(() => expect(second.ids()).toEqual(expect.arrayContaining(numbers(10, 40))));
   });
 
-  it('at a time though partitions were merged, which the service refuses', async () => {
+  it('a processor starts at a time though partitions were merged, which the service refuses', async () => {
     const { write, open, emulator } = await stage({ partitions: 2 });
     emulator.freeze(true);
     await write(numbers(0, 20));
@@ -267,7 +267,7 @@ describe('inside a range', () => {
     expect(seen.slice(6)).toEqual(['slow0', 'slow1', 'slow2']);
   });
 
-  it('acknowledges by hand, item by item, and repeats what wasn’t', async () => {
+  it('a handler acknowledges by hand, item by item, and repeats what wasn’t', async () => {
     const { write, open, stored } = await stage();
     await write(numbers(0, 5));
     const given: HandedChange[] = [];
@@ -289,7 +289,7 @@ describe('inside a range', () => {
     expect(second.ids()).toEqual(['d2', 'd3', 'd4']);
   });
 
-  it('gives the lease up where something stays unacknowledged for too long, and says so', async () => {
+  it('a processor gives the lease up where something stays unacknowledged for too long, and says so', async () => {
     const { write, open } = await stage();
     await write(['d']);
     const { processor, contexts } = open({ checkpoint: 'manual', timings: { unacknowledgedMs: 150 } });
@@ -307,7 +307,7 @@ describe('a handler that throws', () => {
     if (bad) throw new Error(`can't take ${bad.id}`);
   };
 
-  it('has what it can’t take parked, and only that', async () => {
+  it('a handler that throws has what it can’t take parked, and only that', async () => {
     const { write, open } = await stage();
     await write(numbers(0, 20));
     const parked: [string, string][] = [];
@@ -328,7 +328,7 @@ describe('a handler that throws', () => {
     );
   });
 
-  it('stops the processor where its policy says so, with nothing skipped', async () => {
+  it('a handler that throws stops the processor where its policy says so, with nothing skipped', async () => {
     const { write, open, stored } = await stage();
     await write(numbers(0, 3));
     const attempts: number[] = [];
@@ -349,7 +349,7 @@ describe('a handler that throws', () => {
     expect(await stored()).toMatchObject([{ Owner: null, ContinuationToken: '"1"' }]);
   });
 
-  it('has a deadline, after which its signal is aborted', async () => {
+  it('a handler that throws has a deadline, after which its signal is aborted', async () => {
     const { write, open } = await stage();
     await write(['d']);
     const reasons: unknown[] = [];
@@ -367,7 +367,7 @@ describe('a handler that throws', () => {
     expect(reasons).toMatchObject([{ code: 'handler-timeout' }]);
   });
 
-  it('that hangs does not keep stop() for longer than it may take', async () => {
+  it('a handler that hangs does not keep stop() for longer than it may take', async () => {
     const { write, open } = await stage();
     await write(['d']);
     const entered = Promise.withResolvers<AbortSignal>();
@@ -386,7 +386,7 @@ describe('a handler that throws', () => {
 });
 
 describe('reading without leases', () => {
-  it('reads to the end, goes on at a checkpoint, and follows splits', async () => {
+  it('a reader without leases reads to the end, goes on at a checkpoint, and follows splits', async () => {
     const { container, write, emulator } = await stage({ partitions: 2 });
     await write(numbers(0, 40));
     const found: string[] = [];
@@ -404,7 +404,7 @@ describe('reading without leases', () => {
     expect(more).toEqual(['new']);
   });
 
-  it('ends with what there was when it began, though it is written on', async () => {
+  it('a reader without leases ends with what there was when it began, though it is written on', async () => {
     const { container, write } = await stage();
     await write(numbers(0, 10));
     const found: string[] = [];
@@ -416,7 +416,7 @@ describe('reading without leases', () => {
     expect(found.slice(0, 10).toSorted()).toEqual(numbers(0, 10).toSorted());
   });
 
-  it('follows the feed until its signal is aborted', async () => {
+  it('a reader without leases follows the feed until its signal is aborted', async () => {
     const { container, write } = await stage();
     const stop = new AbortController();
     const found: string[] = [];

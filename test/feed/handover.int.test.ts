@@ -26,7 +26,7 @@ async function stage(partitions = 2) {
   return { ...rest, container, host, handovers, leases };
 }
 
-it('is read by its new owner when the old one’s handlers have ended and where they got to, with nothing repeated', async () => {
+it('a range is read by its new owner when the old one’s handlers have ended and where they got to, with nothing repeated', async () => {
   const { monitored, host, handovers, leases } = await stage();
   await write(monitored, numbers(0, 40));
   const gate = Promise.withResolvers<void>();
@@ -54,7 +54,7 @@ it('is read by its new owner when the old one’s handlers have ended and where 
   expect((await leases()).every(({ millrace }) => !('takenFrom' in (millrace as object)))).toBe(true);
 });
 
-it('that is idle is handed over long before it could expire', async () => {
+it('a range that is idle is handed over long before it could expire', async () => {
   const { monitored, host, handovers } = await stage();
   await write(monitored, numbers(0, 4));
   const a = await host('a');
@@ -65,7 +65,7 @@ it('that is idle is handed over long before it could expire', async () => {
   await until(() => expect(handovers).toMatchObject([{ from: 'a', answered: true }]));
 });
 
-it('of an owner that never answers is read once its last write has expired', async () => {
+it('a range of an owner that never answers is read once its last write has expired', async () => {
   const { monitored, host, handovers } = await stage();
   await write(monitored, numbers(0, 10));
   const first = await host('a');
@@ -85,7 +85,7 @@ it('of an owner that never answers is read once its last write has expired', asy
   }
 });
 
-it('and is offered by its new owner before that one has begun, is still waited for by the next', async () => {
+it('a range that is taken and is offered by its new owner before that one has begun, is still waited for by the next', async () => {
   const { monitored, host, handovers, leases } = await stage();
   await write(monitored, numbers(0, 40));
   const gate = Promise.withResolvers<void>();
@@ -108,7 +108,7 @@ it('and is offered by its new owner before that one has begun, is still waited f
   expect(handovers).toMatchObject([{ from: 'a', answered: true }]);
 });
 
-it('and was being split, is split and not read: its parts are read already', async () => {
+it('a range that is taken and was being split, is split and not read: its parts are read already', async () => {
   const { monitored, container, host, leases } = await stage(1);
   await write(monitored, numbers(0, 20));
   const [whole, half] = [
@@ -131,7 +131,7 @@ it('and was being split, is split and not read: its parts are read already', asy
   expect(read).not.toContainEqual(whole);
 });
 
-it('and is taken by a host of another kind, which waits for nobody, shows to a handler that asks the lease', async () => {
+it('a range that is taken by a host of another kind, which doesn’t wait, shows to a handler that asks the lease', async () => {
   const { monitored, leases: container } = await leaseStage();
   await write(monitored, ['d']);
   const known: unknown[] = [];

@@ -23,7 +23,7 @@ const owners = async ({ documents }: Pick<LeaseStage, 'documents'>): Promise<unk
   (await documents()).filter(({ id }) => id.startsWith('P..')).map(({ Owner }) => Owner);
 
 describe('one host', () => {
-  it('gives everything to its handler once, checkpoints behind it, and offers its leases when it stops', async () => {
+  it('one host gives everything to its handler once, checkpoints behind it, and offers its leases when it stops', async () => {
     const { monitored, host, leases } = await stage(4);
     const ids = numbers(0, 120).toSorted();
     await write(monitored, ids.slice(0, 80));
@@ -38,7 +38,7 @@ describe('one host', () => {
     }
   });
 
-  it('goes on where the last one stopped, and reads nothing again', async () => {
+  it('one host goes on where the last one stopped, and reads nothing again', async () => {
     const { monitored, host, emulator } = await stage(2);
     await write(monitored, numbers(0, 60));
     const first = await host('a', { pageSize: 5 });
@@ -59,7 +59,7 @@ describe('one host', () => {
     expect(pages - others, 'pages of the feed that held anything').toBeLessThanOrEqual(1);
   });
 
-  it('finishes the page in hand when it stops, and checkpoints it', async () => {
+  it('one host finishes the page in hand when it stops, and checkpoints it', async () => {
     const { monitored, host, leases } = await stage();
     await write(monitored, numbers(0, 10));
     const entered = Promise.withResolvers<void>();
@@ -80,7 +80,7 @@ describe('one host', () => {
     expect(await leases()).toMatchObject([{ Owner: null, ContinuationToken: '"5"' }]);
   });
 
-  it('writes nothing while there is nothing new', async () => {
+  it('one host writes nothing while there is nothing new', async () => {
     const { monitored, host, leases, emulator } = await stage();
     await write(monitored, ['d']);
     const a = await host('a', { timings: { renewMs: 60_000, expirationMs: 120_000, acquireMs: 60_000 } });
@@ -93,7 +93,7 @@ describe('one host', () => {
     expect(await leases()).toEqual([before]);
   });
 
-  it('with an interval between checkpoints has everything stored once the feed has nothing new', async () => {
+  it('one host with an interval between checkpoints has everything stored once the feed has nothing new', async () => {
     const { monitored, host, leases } = await stage();
     await write(monitored, numbers(0, 20));
     const never = { checkpointMs: 3_600_000, renewMs: 60_000, expirationMs: 120_000 };
@@ -111,7 +111,7 @@ describe('one host', () => {
     await until(async () => expect(await leases()).toMatchObject([{ Owner: 'a', ContinuationToken: '"20"' }]));
   });
 
-  it('says what it does: leases, their positions, and whether there is work', async () => {
+  it('one host says what it does: leases, their positions, and whether there is work', async () => {
     const { monitored, host } = await stage(2);
     const a = await host('a');
     expect(a.processor.status()).toEqual({ leases: [], known: 0 });
@@ -126,7 +126,7 @@ describe('one host', () => {
     });
   });
 
-  it('does not start where its lease container is missing', async () => {
+  it('one host does not start where its lease container is missing', async () => {
     const { host, monitored } = await stage();
     await monitored.database.container('leases').delete();
     const a = await host('a');
@@ -135,7 +135,7 @@ describe('one host', () => {
 });
 
 describe('a handler that fails', () => {
-  it('gets the same page again, and nothing after it before', async () => {
+  it('a handler that fails gets the same page again, and nothing after it before', async () => {
     const { monitored, host, leases } = await stage();
     await write(monitored, numbers(0, 9));
     const tried: string[][] = [];
@@ -158,7 +158,7 @@ describe('a handler that fails', () => {
     expect(['"3"', null]).toContain(stored[4]);
   });
 
-  it('is seen in the status until it works again', async () => {
+  it('a handler that fails is seen in the status until it works again', async () => {
     const { monitored, host } = await stage();
     await write(monitored, ['d']);
     const broken = new Error('the sink is not there');
@@ -177,7 +177,7 @@ describe('a handler that fails', () => {
 });
 
 describe('a start from now', () => {
-  it('is stored before the first change is handed on, so that a crash there loses nothing', async () => {
+  it('a start from now is stored before the first change is handed on, so that a crash there loses nothing', async () => {
     const { monitored, host, leases } = await stage();
     await write(monitored, ['before']);
     const stored: unknown[] = [];
@@ -200,7 +200,7 @@ describe('a start from now', () => {
     expect(stored[0]).toBe('"1"');
   });
 
-  it('is ignored once a position is stored', async () => {
+  it('a start from now is ignored once a position is stored', async () => {
     const { monitored, host } = await stage();
     await write(monitored, ['d0']);
     const a = await host('a');
@@ -215,7 +215,7 @@ describe('a start from now', () => {
 });
 
 describe('several hosts', () => {
-  it('share the leases evenly, as they come and go', async () => {
+  it('several hosts share the leases evenly, as they come and go', async () => {
     const { monitored, host } = await stage(4);
     const [a, b, c] = [await host('a'), await host('b'), await host('c')];
     await a.processor.start();
@@ -234,7 +234,7 @@ describe('several hosts', () => {
     await until(() => expect(handled(b, c)).toEqual(numbers(0, 40).toSorted()));
   });
 
-  it('share them while every lease is written all the time', async () => {
+  it('several hosts share them while every lease is written all the time', async () => {
     const { monitored, host } = await stage(2);
     const a = await host('a', { pageSize: 1 });
     await write(monitored, numbers(0, 600));
@@ -285,7 +285,7 @@ describe('several hosts', () => {
   });
 
   it.each(['2001-01-01T00:00:00.0000000Z', '2099-01-01T00:00:00.0000000Z'])(
-    'judge expiry by what they see, not by the clock that wrote %s',
+    'several hosts judge expiry by what they see, not by the clock that wrote %s',
     async (timestamp) => {
       const { host, leases, store, monitored } = await stage();
       await store('nobody').prepare(new AbortController().signal);
@@ -306,7 +306,7 @@ describe('several hosts', () => {
 });
 
 describe('a host that lost its lease', () => {
-  it('stops acting as soon as it knows', async () => {
+  it('a host that lost its lease stops acting as soon as it knows', async () => {
     const { monitored, host } = await stage();
     await write(monitored, ['d']);
     const fences: Fence[] = [];
@@ -326,7 +326,7 @@ describe('a host that lost its lease', () => {
     hung.resolve();
   });
 
-  it('looks for it, though it had all and no other reason to look', async () => {
+  it('a host that lost its lease looks for it, though it had all and no other reason to look', async () => {
     const { monitored, host, leases, remove, emulator } = await stage(2);
     const a = await host('a', { timings: { expirationMs: 3_600_000 } });
     // One listing prepares the leases, one takes them, two see them at rest.
@@ -343,7 +343,7 @@ describe('a host that lost its lease', () => {
     await until(() => expect(handled(a)).toEqual(numbers(0, 20).toSorted()));
   });
 
-  it('because its handler hangs gives way to another', async () => {
+  it('a host that lost its lease because its handler hangs gives way to another', async () => {
     const { monitored, host } = await stage();
     await write(monitored, ['d']);
     const hung = Promise.withResolvers<void>();
@@ -356,7 +356,7 @@ describe('a host that lost its lease', () => {
     hung.resolve();
   });
 
-  it('because its handler hangs leaves it to a healthy one, though that one has its share, and goes on with the others', async () => {
+  it('a host that lost its lease because its handler hangs leaves it to a healthy one, though that one has its share, and goes on with the others', async () => {
     const { monitored, host, documents } = await stage(2);
     const timings = { stallMs: 300, expirationMs: 1_000, renewMs: 200 };
     const hung = Promise.withResolvers<void>();
@@ -372,7 +372,7 @@ describe('a host that lost its lease', () => {
     hung.resolve();
   });
 
-  it('because its handler hung takes it again where it is alone, with fewer changes a page, and says how often', async () => {
+  it('a host that lost its lease because its handler hung takes it again where it is alone, with fewer changes a page, and says how often', async () => {
     const { monitored, host } = await stage();
     await write(monitored, numbers(0, 8));
     const rejected: Events['feed:rejected'][] = [];
@@ -401,7 +401,7 @@ describe('a host that lost its lease', () => {
     expect([rejection?.changes, rejection?.error]).toEqual([rejected.at(-1)?.changes, rejected.at(-1)?.error]);
   });
 
-  it('stops, though its leases can’t be written any more', async () => {
+  it('a host that lost its lease stops, though its leases can’t be written any more', async () => {
     const { monitored, host } = await stage();
     await write(monitored, ['d']);
     const a: Host = await host('a', { handle: () => a.kill() });

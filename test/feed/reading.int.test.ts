@@ -30,7 +30,7 @@ async function stage(documents: number) {
   return { emulator, container, leases, open };
 }
 
-it('asks for smaller pages where a handler is slow', async () => {
+it('a processor asks for smaller pages where a handler is slow', async () => {
   const { open } = await stage(80);
   const sizes: number[] = [];
   // As it is measured on the processor's clock, the machine's speed doesn't matter.
@@ -51,7 +51,7 @@ it('asks for smaller pages where a handler is slow', async () => {
   expect(sizes.slice(2)).toEqual([10, 10, 10, 10]);
 });
 
-it('waits for its budget of request units', async () => {
+it('a processor waits for its budget of request units', async () => {
   const { open } = await stage(40);
   const charges: number[] = [];
   const clock = new ManualClock();
@@ -75,7 +75,7 @@ it('waits for its budget of request units', async () => {
   expect(waited / 1_000).toBeGreaterThanOrEqual(paid / 2 - 1.1);
 });
 
-it('needs no lease container where its leases are kept in memory', async () => {
+it('a processor needs no lease container where its leases are kept in memory', async () => {
   const { container, open } = await stage(5);
   const memory = new MemoryLeases(async () => {
     const { resources } = await container.readPartitionKeyRanges().fetchAll();
@@ -95,7 +95,7 @@ it('needs no lease container where its leases are kept in memory', async () => {
   expect(ids, 'it goes on where the first one stopped').toHaveLength(5);
 });
 
-it('reads from the client’s preferred regions but those excluded, and writes leases where writes go', async () => {
+it('a processor reads from the client’s preferred regions but those excluded, and writes leases where writes go', async () => {
   const { emulator, container, leases } = await stage(3);
   const asked: { readonly region: string; readonly what: string }[] = [];
   const { httpClient, ...options } = emulator.clientOptions;

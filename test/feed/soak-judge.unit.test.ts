@@ -11,13 +11,13 @@ const delivered = (at: number, tenure: string, changes: [string, number][], rang
 const OLD = [acquired(0, 'old'), delivered(1, 'old', [['a:0', 1]]), acquired(2, 'new')];
 const ALL = new Map([['a', 3]]);
 
-it('counts what an old owner delivers after something newer of the same range by a later one', () => {
+it('the judge of a soak counts what an old owner delivers after something newer of the same range by a later one', () => {
   const newer = delivered(3, 'new', [['a:1', 2]]);
   const late = judge([...OLD, newer, delivered(9, 'old', [['a:0', 1]]), delivered(10, 'new', [['a:2', 3]])], ALL, 1);
   expect(late).toMatchObject({ late: 1, lateTenures: 1, latestMs: 6, lost: [], outOfOrder: [], tenures: 2 });
 });
 
-it('takes no offence at what is newer still, came before, or is of another range', () => {
+it('the judge of a soak takes no offence at what is newer still, came before, or is of another range', () => {
   const fine = [
     delivered(3, 'new', [['a:1', 2]]),
     delivered(4, 'old', [['a:2', 3]]),
@@ -34,7 +34,7 @@ it('takes no offence at what is newer still, came before, or is of another range
   expect(judge([first!, half, last!, ...elsewhere], ALL, 1)).toMatchObject({ late: 0, lost: [] });
 });
 
-it('names what was lost, and what came before its predecessors', () => {
+it('the judge of a soak names what was lost, and what came before its predecessors', () => {
   const verdict = judge([...OLD, delivered(3, 'new', [['a:2', 3]])], ALL, 1);
   expect(verdict).toMatchObject({ lost: ['a:1'], outOfOrder: ['a:2'] });
 });

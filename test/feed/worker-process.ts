@@ -97,7 +97,7 @@ const stop = async (): Promise<void> => {
   process.exit(0);
 };
 process.once('SIGTERM', () => void stop());
-// Without its parent nobody listens.
+// Without its parent no one listens.
 process.once('disconnect', () => process.exit(1));
 await processor.start();
 await tell({ started: 1 });

@@ -69,7 +69,7 @@ async function write(of: Stage): Promise<void> {
 }
 
 describe('indexing', () => {
-  it('registers a trigger of that feed with leases of its own, without a start', async () => {
+  it('an app with the feed of all versions registers a trigger of that feed with leases of its own, without a start', async () => {
     const { functions } = await index();
     const [binding] = Object.values(functions.find(({ name }) => name === 'feed-Orders')?.bindings ?? {});
     expect(binding).toMatchObject({
@@ -80,7 +80,7 @@ describe('indexing', () => {
     expect(Object.keys(binding ?? {}).filter((name) => name.startsWith('startFrom'))).toEqual([]);
   });
 
-  it('is ready where the feed can be read, and names the container where it can’t', async () => {
+  it('an app with the feed of all versions is ready where the feed can be read, and names the container where it can’t', async () => {
     const ready = async () => (await index()).request('millrace-health', { params: { probe: 'ready' } });
     expect(await ready()).toMatchObject({ status: 200, body: { ready: true, differences: [] } });
     await app?.terminate();
@@ -100,7 +100,7 @@ describe('indexing', () => {
     });
   });
 
-  it('refuses to begin where `millrace run` has positions that it would not continue from', async () => {
+  it('an app with the feed of all versions refuses to begin where `millrace run` has positions that it would not continue from', async () => {
     const processor = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
     await processor.start();
     await stage.container('Orders').items.create(order(0));
@@ -122,34 +122,37 @@ describe('indexing', () => {
 });
 
 describe('delivery', () => {
-  it.each([true, false])('derives what the processor derives, dates rewritten: %s', async (rewrite) => {
-    const next = follow(stage.container('Orders'));
-    await next();
-    await write(stage);
-    const host = await index();
-    const entries = await next();
-    expect(entries.length).toBeGreaterThan(15);
-    await host.deliver('feed-Orders', entries.slice(0, 9), { rewrite });
-    await host.deliver('feed-Orders', entries.slice(6), { rewrite });
+  it.each([true, false])(
+    'a trigger of the feed of all versions derives what the processor derives, dates rewritten: %s',
+    async (rewrite) => {
+      const next = follow(stage.container('Orders'));
+      await next();
+      await write(stage);
+      const host = await index();
+      const entries = await next();
+      expect(entries.length).toBeGreaterThan(15);
+      await host.deliver('feed-Orders', entries.slice(0, 9), { rewrite });
+      await host.deliver('feed-Orders', entries.slice(6), { rewrite });
 
-    await using other = await openStage({}, ALL_VERSIONS);
-    const processor = await compose({ ...other, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
-    await processor.start();
-    await processor.drained(AbortSignal.timeout(30_000));
-    await write(other);
-    await processor.drained(AbortSignal.timeout(30_000));
-    await processor.stop();
-    for (const container of ['Summaries', 'Days']) {
-      const byTrigger = await documents(stage, container);
-      expect(byTrigger).toEqual(await documents(other, container));
-      expect(byTrigger.length).toBeGreaterThan(2);
-    }
-    expect(await documents(stage, 'Summaries')).toContainEqual(
-      expect.objectContaining({ id: 'order-3', cents: 700, placedAt: '2026-01-01T10:00:00.000Z' }),
-    );
-  });
+      await using other = await openStage({}, ALL_VERSIONS);
+      const processor = await compose({ ...other, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
+      await processor.start();
+      await processor.drained(AbortSignal.timeout(30_000));
+      await write(other);
+      await processor.drained(AbortSignal.timeout(30_000));
+      await processor.stop();
+      for (const container of ['Summaries', 'Days']) {
+        const byTrigger = await documents(stage, container);
+        expect(byTrigger).toEqual(await documents(other, container));
+        expect(byTrigger.length).toBeGreaterThan(2);
+      }
+      expect(await documents(stage, 'Summaries')).toContainEqual(
+        expect.objectContaining({ id: 'order-3', cents: 700, placedAt: '2026-01-01T10:00:00.000Z' }),
+      );
+    },
+  );
 
-  it('takes a retried batch without effect, also after what deleted its documents', async () => {
+  it('a trigger of the feed of all versions takes a retried batch without effect, also after what deleted its documents', async () => {
     const orders = stage.container('Orders');
     const next = follow(orders);
     await next();
@@ -163,7 +166,7 @@ describe('delivery', () => {
     expect(await documents(stage, 'Days')).toEqual([]);
   });
 
-  it('rejects a deletion whose id the host may have rewritten, and loses nothing', async () => {
+  it('a trigger of the feed of all versions rejects a deletion whose id the host may have rewritten, and loses nothing', async () => {
     const orders = stage.container('Orders');
     const next = follow(orders);
     await next();

@@ -37,7 +37,7 @@ const order = (id: string, cents: number, placedAt = '2026-01-01T10:00:00.000Z')
 const HTTP = ['millrace-health', 'millrace-operate', 'millrace-read'];
 
 describe('indexing', () => {
-  it('registers triggers, timers and HTTP of the configured pipeline, without any setting', async () => {
+  it('a function app registers triggers, timers and HTTP of the configured pipeline, without any setting', async () => {
     const { functions } = await indexApp({ COSMOS: '', COSMOS_DATABASE: '', JOBS_URL: '' });
     const feeds = ['feed-Catalog', 'feed-Countries', 'feed-Customers', 'feed-Orders', 'feed-Sales', 'feed-Stores'];
     expect(functions.map(({ name }) => name).toSorted()).toEqual(
@@ -56,7 +56,7 @@ describe('indexing', () => {
     }
   });
 
-  it('takes another pipeline by MILLRACE_PIPELINE, and the timers that this one needs', async () => {
+  it('a function app takes another pipeline by MILLRACE_PIPELINE, and the timers that this one needs', async () => {
     const { functions } = await indexApp({ MILLRACE_PIPELINE: SHOP, JOBS_URL: 'postgres://nowhere' });
     const names = ['feed-Customers', 'feed-Orders', 'jobs', 'leases-check', 'metrics', 'verify', ...HTTP];
     expect(functions.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
@@ -64,7 +64,7 @@ describe('indexing', () => {
     expect(Object.values(timer?.bindings ?? {})).toMatchObject([{ type: 'timerTrigger', schedule: '30 * * * * *' }]);
   });
 
-  it('asks for no key for health, and for a key of its own for each of reading and operating', async () => {
+  it('a function app asks for no key for health, and for a key of its own for each of reading and operating', async () => {
     const { functions } = await indexApp({ MILLRACE_PIPELINE: SHOP });
     const http = (name: string) => Object.values(functions.find((of) => of.name === name)?.bindings ?? {})[0];
     expect(http('millrace-health')).toMatchObject({ authLevel: 'anonymous', methods: ['GET'] });
@@ -73,7 +73,7 @@ describe('indexing', () => {
     for (const name of HTTP) expect(String(http(name)?.['route'])).toMatch(/^millrace\//);
   });
 
-  it('says why when there is no pipeline, also over HTTP, and doesn’t throw', async () => {
+  it('a function app says why when there is no pipeline, also over HTTP, and doesn’t throw', async () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => {});
     const app = await indexApp({ MILLRACE_PIPELINE: '/nowhere' });
     expect(app.functions.map(({ name }) => name).toSorted()).toEqual(HTTP);
@@ -95,31 +95,34 @@ describe('delivery', () => {
     await stage[Symbol.asyncDispose]();
   });
 
-  it.each([true, false])('derives the same sink documents as the processor, dates rewritten: %s', async (rewrite) => {
-    await write(stage);
-    const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
-    for (const container of ['Customers', 'Orders'])
-      await app.deliver(`feed-${container}`, await feed(stage.container(container)), { rewrite });
-    await app.terminate();
+  it.each([true, false])(
+    'a trigger derives the same sink documents as the processor, dates rewritten: %s',
+    async (rewrite) => {
+      await write(stage);
+      const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
+      for (const container of ['Customers', 'Orders'])
+        await app.deliver(`feed-${container}`, await feed(stage.container(container)), { rewrite });
+      await app.terminate();
 
-    await using other = await openStage();
-    await write(other);
-    const processor = await compose({ ...other, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
-    await processor.start();
-    await processor.drained(AbortSignal.timeout(30_000));
-    await processor.stop();
+      await using other = await openStage();
+      await write(other);
+      const processor = await compose({ ...other, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
+      await processor.start();
+      await processor.drained(AbortSignal.timeout(30_000));
+      await processor.stop();
 
-    for (const container of ['Summaries', 'Days']) {
-      const byTrigger = await sinkDocuments(stage.container(container));
-      expect(byTrigger).toEqual(await sinkDocuments(other.container(container)));
-      expect(byTrigger.length).toBeGreaterThan(0);
-    }
-    expect(await sinkDocuments(stage.container('Summaries'))).toContainEqual(
-      expect.objectContaining({ id: 'order-3', placedAt: '2026-01-04T10:00:00.000Z', customerName: 'Ada' }),
-    );
-  });
+      for (const container of ['Summaries', 'Days']) {
+        const byTrigger = await sinkDocuments(stage.container(container));
+        expect(byTrigger).toEqual(await sinkDocuments(other.container(container)));
+        expect(byTrigger.length).toBeGreaterThan(0);
+      }
+      expect(await sinkDocuments(stage.container('Summaries'))).toContainEqual(
+        expect.objectContaining({ id: 'order-3', placedAt: '2026-01-04T10:00:00.000Z', customerName: 'Ada' }),
+      );
+    },
+  );
 
-  it('finds documents whose id or partition key the host rewrites, also two that it makes one', async () => {
+  it('a trigger finds documents whose id or partition key the host rewrites, also two that it makes one', async () => {
     const orders = stage.container('Orders');
     const named = (id: string, storeId: string) => ({ ...order(id, 100), storeId });
     await orders.items.upsert(named('2026-01-01T10:00:00.120Z', 's1'));
@@ -138,7 +141,7 @@ describe('delivery', () => {
     expect(days.reduce((sum, day) => sum + Number(day['orders']), 0)).toBe(4);
   });
 
-  it('takes a batch twice without effect, and leaves out what has a newer version by now', async () => {
+  it('a trigger takes a batch twice without effect, and leaves out what has a newer version by now', async () => {
     const orders = stage.container('Orders');
     await orders.items.upsert(order('o1', 100));
     const first = await feed(orders);
@@ -152,7 +155,7 @@ describe('delivery', () => {
     expect(await sinkDocuments(stage.container('Days'))).toEqual([expect.objectContaining({ orders: 1, cents: 250 })]);
   });
 
-  it('parks what can’t be applied and goes on, so that one bad order doesn’t hold the lease', async () => {
+  it('a trigger parks what can’t be applied and goes on, so that one bad order doesn’t hold the lease', async () => {
     const orders = stage.container('Orders');
     await orders.items.upsert({ ...order('bad', 1), placedAt: 7 });
     await orders.items.upsert(order('good', 100));
@@ -169,7 +172,7 @@ describe('delivery', () => {
     expect(resources).toHaveLength(bad.length);
   });
 
-  it('finishes what is in hand when the host ends it, and takes nothing more', async () => {
+  it('a trigger finishes what is in hand when the host ends it, and takes nothing more', async () => {
     const orders = stage.container('Orders');
     await orders.items.upsert(order('o1', 100));
     const batch = await feed(orders);
@@ -187,7 +190,7 @@ describe('delivery', () => {
     await expect(app.deliver('feed-Orders', batch)).rejects.toMatchObject({ code: 'shutting-down', retryable: true });
   });
 
-  it('rejects for infrastructure, so that the host delivers the batch again, and recovers', async () => {
+  it('a trigger rejects for infrastructure, so that the host delivers the batch again, and recovers', async () => {
     const orders = stage.container('Orders');
     await orders.items.upsert(order('o1', 100));
     const batch = await feed(orders);
@@ -200,7 +203,7 @@ describe('delivery', () => {
   });
 });
 
-it('rewrites dates as Newtonsoft.Json does', () => {
+it('the host of Functions rewrites dates as Newtonsoft.Json does', () => {
   expect(
     rewriteDates({
       a: ['2026-01-01T10:00:00.000Z', '2026-01-01T10:00:00.120Z', '2026-01-01', '2026-01-01T10:00:00+02:00', 'x'],

@@ -47,7 +47,7 @@ async function post(path: string, headers: Headers, body: unknown = {}) {
   return { status, body: JSON.parse(text) as { error?: { code: string }; [name: string]: unknown } };
 }
 
-it('is a function that takes no key, whose page asks for no address outside its folder', async () => {
+it('the dashboard of a function app is a function that takes no key, whose page asks for no address outside its folder', async () => {
   const bindings = () => Object.values(app.functions.find(({ name }) => name === 'millrace-dashboard')?.bindings ?? {});
   expect(bindings()[0]).toMatchObject({ authLevel: 'anonymous', route: 'millrace-dashboard/{*path}' });
   const page = await get('index.html');
@@ -96,7 +96,7 @@ describe('who may what', () => {
     expect(app.logged.at(-1)).toContain('"role":"operator","actor":"Ada","operation":"audit","status":200');
   });
 
-  it('believes no header while App Service authentication is off, nor with keys in place of Entra', async () => {
+  it('the dashboard believes no header while App Service authentication is off, nor with keys in place of Entra', async () => {
     vi.stubEnv('WEBSITE_AUTH_ENABLED', '');
     for (const auth of ['entra', 'key']) {
       vi.stubEnv('MILLRACE_AUTH', auth);
@@ -108,7 +108,7 @@ describe('who may what', () => {
   });
 });
 
-it('has no event stream, and refuses another site and what is not its page', async () => {
+it('the dashboard of a function app has no event stream, and refuses another site and what is not its page', async () => {
   expect((await get('api/events', OPERATOR)).status).toBe(404);
   expect((await get('../../package.json', OPERATOR)).status).toBe(404);
   const foreign = { ...OPERATOR, 'sec-fetch-site': 'cross-site' };

@@ -46,7 +46,7 @@ const start = (more: Readonly<Record<string, string>> = {}): Millrace =>
 const shop = (): string => join(place, 'built/test/fixtures/shop');
 
 describe('the deployed files', () => {
-  it('are dist/ and little else', () => {
+  it('the deployed files are dist/ and little else', () => {
     const { files } = deployed;
     expect(files).toEqual(
       expect.arrayContaining([
@@ -103,7 +103,7 @@ it('what `npm run test:func` asks of a host holds on ours', async () => {
 });
 
 describe('functions start', () => {
-  it('derives from the feeds what our processor derives, asks for keys, and starts again on a change', async () => {
+  it('`functions start` derives from the feeds what our processor derives, asks for keys, and starts again on a change', async () => {
     await write(stage);
     await using app = start();
     const [, port] = await app.until(/http:\/\/localhost:(\d+)\/api\/millrace\/health/);
@@ -156,7 +156,7 @@ describe('functions start', () => {
       async (of: Stage) => void (await of.services.global.leases.delete()),
       /lease container leases/,
     ],
-  ])('ends with what is wrong and how to mend it where %s', async (_, more, spoil, message) => {
+  ])('`functions start` ends with what is wrong and how to correct it where %s', async (_, more, spoil, message) => {
     await spoil(stage);
     await using app = start(more);
     const { code } = await app.ended;
@@ -164,7 +164,7 @@ describe('functions start', () => {
     expect(app.stderr.trim().split('\n').length).toBeGreaterThan(1);
   });
 
-  it('reads local.settings.json', async () => {
+  it('`functions start` reads local.settings.json', async () => {
     const file = join(place, 'app/local.settings.json');
     const Values = { ...stage.env, MILLRACE_PIPELINE: shop() };
     writeFileSync(file, JSON.stringify({ Values, Host: { LocalHttpPort: 0 } }));

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Drain } from '../../src/host/functions/drain.ts';
 
-it('lets what is in hand end, and takes nothing more', async () => {
+it('a drain lets what is in hand end, and takes nothing more', async () => {
   const drain = new Drain();
   const { promise, resolve } = Promise.withResolvers<string>();
   const running = drain.run(() => promise);
@@ -14,7 +14,7 @@ it('lets what is in hand end, and takes nothing more', async () => {
   await end;
 });
 
-it('aborts what takes longer than the host would wait', async () => {
+it('a drain aborts what takes longer than the host would wait', async () => {
   const drain = new Drain(1);
   const running = drain.run(
     (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
@@ -24,7 +24,7 @@ it('aborts what takes longer than the host would wait', async () => {
   await expect(running).rejects.toMatchObject({ name: 'AbortError' });
 });
 
-it('waits for a failing one too', async () => {
+it('a drain waits for a failing one too', async () => {
   const drain = new Drain();
   const { promise, reject } = Promise.withResolvers<never>();
   const running = drain.run(() => promise);

@@ -41,7 +41,7 @@ const principal = (...roles: string[]) => ({
 });
 
 describe('operations over HTTP', () => {
-  it('runs what reads, with input from the query, and lists what there is', async () => {
+  it('HTTP runs what reads, with input from the query, and lists what there is', async () => {
     expect(await get('status')).toMatchObject({
       status: 200,
       body: { operation: 'status', ok: true, result: { database: 'shop' } },
@@ -134,7 +134,7 @@ describe('operations over HTTP', () => {
       'none of / \\ # ?',
     ],
     ['a dry run of what only reads', () => post('status', '', '{"dryRun":true}'), 400, 'no dry run'],
-  ])('refuses %s, and hints at what to do', async (_, ask, status, message) => {
+  ])('HTTP refuses %s, and hints at what to do', async (_, ask, status, message) => {
     const answer = await ask();
     expect(answer).toMatchObject({
       status,
@@ -144,7 +144,7 @@ describe('operations over HTTP', () => {
     });
   });
 
-  it('asks before it destroys', async () => {
+  it('HTTP asks before it destroys', async () => {
     const { registry } = await import('../../src/host/registry.ts');
     const { offered } = await import('../../src/host/http/offered.ts');
     const { operationName } = await import('../../src/verbs/operation.ts');
@@ -158,7 +158,7 @@ describe('operations over HTTP', () => {
     expect(settle).toMatchObject({ status: 409, body: { error: { code: 'not-confirmed' } } });
   });
 
-  it('logs who asked for what', async () => {
+  it('HTTP logs who asked for what', async () => {
     await get('status');
     expect(app.logged.filter((line) => line.includes('"millrace":"http"')).at(-1)).toMatch(
       /"role":"reader","actor":"key:reader","operation":"status","status":200/,
@@ -179,14 +179,14 @@ describe('with MILLRACE_AUTH=entra', () => {
     ['an operator', principal('Millrace.Operator'), 200, 200],
     ['a header that is no principal', { 'x-ms-client-principal': 'e30=' }, 401, 401],
     ['a header that is no JSON', { 'x-ms-client-principal': '%%%' }, 401, 401],
-  ])('lets %s do what the role may', async (_, headers, reading, operating) => {
+  ])('an app with MILLRACE_AUTH=entra lets %s do what the role may', async (_, headers, reading, operating) => {
     entra();
     const read = await app.request('millrace-read', { params: { noun: 'status' }, headers });
     expect(read.status).toBe(reading);
     expect((await post('status', '', '{}', headers as Record<string, string>)).status).toBe(operating);
   });
 
-  it('believes no header while App Service authentication is off', async () => {
+  it('an app with MILLRACE_AUTH=entra believes no header while App Service authentication is off', async () => {
     entra('');
     const headers = principal('Millrace.Operator');
     expect(await app.request('millrace-read', { params: { noun: 'status' }, headers })).toMatchObject({
@@ -195,7 +195,7 @@ describe('with MILLRACE_AUTH=entra', () => {
     });
   });
 
-  it('records the name, and refuses a setting that is neither', async () => {
+  it('an app with MILLRACE_AUTH=entra records the name, and refuses a setting that is neither', async () => {
     entra();
     await app.request('millrace-read', { params: { noun: 'status' }, headers: principal('Millrace.Reader') });
     expect(app.logged.at(-1)).toContain('"actor":"Ada"');
@@ -205,7 +205,7 @@ describe('with MILLRACE_AUTH=entra', () => {
 });
 
 describe('timers', () => {
-  it('run the operation and leave one line of JSON', async () => {
+  it('timers run the operation and leave one line of JSON', async () => {
     await app.fire('metrics');
     const line = app.logged.findLast((of) => of.includes('"millrace":"timer"')) ?? '';
     expect(JSON.parse(line.slice(line.indexOf('{')))).toMatchObject({

@@ -26,7 +26,7 @@ const readings = async (): Promise<Record<string, unknown>[]> =>
   (await stage.container('Readings').items.readAll().fetchAll()).resources;
 
 describe('the Event Hubs trigger of an ingest', () => {
-  it('is bound to the hub, as bytes, and never given up', async () => {
+  it('the Event Hubs trigger of an ingest is bound to the hub, as bytes, and never given up', async () => {
     const app = await open();
     const { bindings, retryOptions } = app.functions.find(({ name }) => name === 'ingest-readings-in') ?? {};
     expect(Object.values(bindings ?? {})).toMatchObject([
@@ -43,7 +43,7 @@ describe('the Event Hubs trigger of an ingest', () => {
     await app.terminate();
   });
 
-  it('takes each event once, dates as they were sent, and parks nonsense with its offset', async () => {
+  it('the Event Hubs trigger of an ingest takes each event once, dates as they were sent, and parks nonsense with its offset', async () => {
     const app = await open();
     const bodies = [reading('room-1', 0), reading('room-1', 1), '{ no json', reading('room-2', 0, { celsius: 'n/a' })];
     await app.deliverEvents('ingest-readings-in', '3', bodies, 40);
@@ -71,7 +71,7 @@ describe('the Event Hubs trigger of an ingest', () => {
     await app.terminate();
   });
 
-  it('rejects while the database can’t be had, so that the host delivers the batch again', async () => {
+  it('the Event Hubs trigger of an ingest rejects while the database can’t be had, so that the host delivers the batch again', async () => {
     const app = await open();
     await app.deliverEvents('ingest-readings-in', '0', [reading('room-1', 0)]);
     await stage.container('Readings').delete();

@@ -71,7 +71,7 @@ const assertDerived = async (stage: SpreadStage, shard: string, orders: readonly
   expect(await rows(stage.at(shard, 'StoreCountries'), 'c.id')).toHaveLength(2);
 };
 
-it('derives in each place by its own app, exactly once, and goes on after `millrace run` and before it', async (context) => {
+it('an app over shards derives in each place by its own app, exactly once, and goes on after `millrace run` and before it', async (context) => {
   const { stage, application, host } = await given(context, ['north', 'west']);
   await application.order('s0', 'north', 'o1', 100, DATED);
   await application.order('s1', 'west', 'o1', 20, DATED);
@@ -118,7 +118,7 @@ it('derives in each place by its own app, exactly once, and goes on after `millr
   });
 });
 
-it('has the timers of its place, and the workers of jobs in the global place alone', async (context) => {
+it('an app over shards has the timers of its place, and the workers of jobs in the global place alone', async (context) => {
   const { stage } = await given(context, ['north']);
   const namesOf = async (database: string) => {
     const { functions } = await indexApp({ ...(await settingsOf(stage, database)), JOBS_URL: 'postgres://nowhere' });
@@ -132,7 +132,7 @@ it('has the timers of its place, and the workers of jobs in the global place alo
   expect(await namesOf('shop')).toEqual(['jobs', ...timers].toSorted());
 });
 
-it('names the bindings’ settings: the shard’s database, and its account where that is another one', async (context) => {
+it('an app over shards names the bindings’ settings: the shard’s database, and its account where that is another one', async (context) => {
   const { stage } = await given(context, ['north']);
   const settings = await settingsOf(stage, 'north');
   const bindingOf = async (more: object) => {
@@ -165,7 +165,7 @@ it.each([
   ['no rid', { SHARD_RID: '' }, 'app-place-invalid', /Countries/, /Countries/],
   ['the rid of another database', { SHARD_RID: 'AAAA' }, 'app-place-invalid', /Countries/, /Countries/],
   ['no map', { SHARD_MAPS_DATABASE: '' }, 'setting-missing', /SHARD_MAPS_DATABASE/, /SHARD_MAPS_DATABASE/],
-])('applies nothing, and says why: %s', async (_, wrong, code, hint, openly) => {
+])('an app over shards applies nothing, and says why: %s', async (_, wrong, code, hint, openly) => {
   const { stage, application } = await given({ onTestFinished }, ['north', 'west']);
   vi.spyOn(console, 'error').mockImplementation(() => {});
   await application.order('s0', 'north', 'o1', 100, DATED);
@@ -181,7 +181,7 @@ it.each([
   expect(await rows(stage.at('north', 'Summaries'), 'c.id')).toEqual([]);
 });
 
-it('has no trigger if it names no place, and says so', async () => {
+it('an app over shards has no trigger if it names no place, and says so', async () => {
   const said = vi.spyOn(console, 'error').mockImplementation(() => {});
   const app = await indexApp({ MILLRACE_PIPELINE: SPREAD, SHARD_DATABASE: '' });
   expect(app.functions.map(({ name }) => name).toSorted()).toEqual(HTTP);

@@ -32,7 +32,7 @@ async function remake(name: string, definition: object): Promise<void> {
 }
 
 describe('readiness', () => {
-  it('says yes where everything is as the pipeline needs it, and live without looking', async () => {
+  it('readiness says yes where everything is as the pipeline needs it, and live without looking', async () => {
     expect(await ready()).toEqual({ status: 200, body: { ready: true, problems: [], held: [], differences: [] } });
     expect(await app.request('millrace-health', { params: { probe: 'live' } })).toEqual({
       status: 200,
@@ -41,7 +41,7 @@ describe('readiness', () => {
     expect(await app.request('millrace-health', { params: { probe: 'alive' } })).toMatchObject({ status: 404 });
   });
 
-  it('names the container that is missing and the projection that is held for it', async () => {
+  it('readiness names the container that is missing and the projection that is held for it', async () => {
     await stage.container('Days').delete();
     expect(await ready()).toEqual({
       status: 503,
@@ -56,7 +56,7 @@ describe('readiness', () => {
     });
   });
 
-  it('tells another key from a time to live that is merely another', async () => {
+  it('readiness tells another key from a time to live that is merely another', async () => {
     await remake('Days', { partitionKey: { paths: ['/other'] }, defaultTtl: -1 });
     await remake('Summaries', { partitionKey: { paths: ['/storeId'] }, defaultTtl: 77 });
     expect((await ready()).body).toMatchObject({
@@ -68,7 +68,7 @@ describe('readiness', () => {
     });
   });
 
-  it('names a lease container that is not there: an identity could not make it', async () => {
+  it('readiness names a lease container that is not there: an identity could not make it', async () => {
     await stage.services.global.leases.delete();
     expect((await ready()).body).toMatchObject({
       ready: false,
@@ -76,7 +76,7 @@ describe('readiness', () => {
     });
   });
 
-  it('refuses a pipeline with an all-versions source: no trigger, and the reason', async () => {
+  it('readiness refuses a pipeline with an all-versions source: no trigger, and the reason', async () => {
     app = await start({ MILLRACE_PIPELINE: ALL_VERSIONS });
     expect(app.functions.map(({ name }) => name).filter((name) => !name.startsWith('millrace-'))).toEqual([]);
     expect(console.error).toHaveBeenCalledWith(expect.stringContaining('Orders by its all-versions feed'));
@@ -86,7 +86,7 @@ describe('readiness', () => {
     });
   });
 
-  it('names the settings that the triggers need, and no value', async () => {
+  it('readiness names the settings that the triggers need, and no value', async () => {
     app = await start({ LEASES_DATABASE: '', LEASES: '' });
     expect(await app.request('millrace-health')).toMatchObject({
       status: 503,
@@ -106,7 +106,7 @@ describe('readiness', () => {
 });
 
 describe('a projection that does not match what is deployed', () => {
-  it('is held alone: the others go on, and its changes wait as dead letters', async () => {
+  it('a projection that does not match what is deployed is held alone: the others go on, and its changes wait as dead letters', async () => {
     await stage.container('Days').delete();
     app = await start();
     await app.deliver('feed-Orders', [delivered('o1'), delivered('o2')]);
@@ -121,7 +121,7 @@ describe('a projection that does not match what is deployed', () => {
     ]);
   });
 
-  it('is held alone where its declaration changed under its version', async () => {
+  it('a projection that does not match what is deployed is held alone where its declaration changed under its version', async () => {
     app = await start();
     await app.deliver('feed-Orders', [delivered('o1')]);
     // As another build has left it, which counted nothing but orders.
@@ -149,7 +149,7 @@ describe('a projection that does not match what is deployed', () => {
     ]);
   });
 
-  it('holds the feed itself where nobody could apply anything, and parks nothing', async () => {
+  it('a projection that does not match what is deployed holds the feed itself where no projection could apply anything, and parks nothing', async () => {
     await stage.container('Days').delete();
     await stage.container('Summaries').delete();
     app = await start();
@@ -165,7 +165,7 @@ describe('a renamed pipeline', () => {
     await stage.services.global.leases.items.upsert({ id: `${name}..0`, ContinuationToken: token });
   };
 
-  it('is refused, since it would read everything from the beginning', async () => {
+  it('a renamed pipeline is refused, since it would read everything from the beginning', async () => {
     await lease('before.', '"7"');
     app = await start();
     await expect(app.deliver('feed-Orders', [delivered('o1')])).rejects.toMatchObject({
@@ -181,7 +181,7 @@ describe('a renamed pipeline', () => {
   it.each([
     ['its own leases have been at work', async () => lease('millrace.', '"3"'), {}],
     ['somebody says that it is meant', async () => undefined, { LEASES_START_ANEW: 'millrace.' }],
-  ])('is let through where %s', async (_, also, more) => {
+  ])('a renamed pipeline is let through where %s', async (_, also, more) => {
     await lease('before.', '"7"');
     await also();
     app = await start(more);

@@ -16,14 +16,14 @@ function counting(stands: (count: number) => boolean, fails: (count: number) => 
   return { get, pass: (ms: number) => (now += ms) };
 }
 
-it('keeps what stands', async () => {
+it('a renewed value keeps what stands', async () => {
   const { get, pass } = counting(() => true);
   expect(await Promise.all([get(), get()])).toEqual([1, 1]);
   pass(1_000_000);
   expect(await get()).toBe(1);
 });
 
-it('makes what doesn’t stand anew, after a while', async () => {
+it('a renewed value makes what doesn’t stand again, after a while', async () => {
   const { get, pass } = counting((count) => count > 1);
   expect(await get()).toBe(1);
   pass(99);
@@ -34,7 +34,7 @@ it('makes what doesn’t stand anew, after a while', async () => {
   expect(await get()).toBe(2);
 });
 
-it('remembers no failure', async () => {
+it('a renewed value remembers no failure', async () => {
   const { get } = counting(
     () => true,
     (count) => count === 1,

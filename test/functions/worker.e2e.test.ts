@@ -120,7 +120,7 @@ describe.each(NODES)('on Node %s', (version) => {
   });
 });
 
-it('says in health that timers and HTTP can’t be loaded, while triggers go on', async () => {
+it('a worker says in health that timers and HTTP can’t be loaded, while triggers go on', async () => {
   await using stage = await openStage();
   // What the app loads late: the registry of operations.
   const chunks = join(deployed.app, 'dist/chunks/app');

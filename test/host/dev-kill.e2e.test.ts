@@ -68,7 +68,7 @@ it(`the storefront example, killed (${KILLS} times) and interrupted once, ends e
     process.kill(signal);
     expect(await process.ended).toEqual(signal === 'SIGKILL' ? { code: null, signal } : { code: 130, signal: null });
   }
-  // The folder could be opened at once, so nobody was left behind; and the leases are free.
+  // The folder could be opened at once, so no one was left behind; and the leases are free.
   const leases = await leasesIn(join(directory, 'data'));
   expect(leases.length).toBeGreaterThan(2);
   expect(new Set(leases.map(({ owner }) => owner))).toEqual(new Set([null]));

@@ -13,7 +13,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-describe('bad input is one message with its mend, exit code 2 and no stack', () => {
+describe('bad input is one message with its remedy, exit code 2 and no stack', () => {
   async function refused(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
     await using process = millrace(args, { directory, env });
     expect(await process.ended).toMatchObject({ code: 2 });

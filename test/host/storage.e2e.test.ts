@@ -24,7 +24,7 @@ const isRunning = (pid: number): boolean => {
 };
 
 describe('Azurite beside a development run', () => {
-  it('saves and ends when its parent is killed, and the next run finds what was kept', async () => {
+  it('Azurite beside a development run saves and ends when its parent is killed, and the next run finds what was kept', async () => {
     const parent = fork(join(import.meta.dirname, 'azurite-process.ts'), [folder], { execArgv: [] });
     await once(parent, 'message');
     const pid = Number(readFileSync(join(folder, 'azurite.pid'), 'utf8'));
@@ -40,14 +40,14 @@ describe('Azurite beside a development run', () => {
     expect(next.ended.aborted).toBe(false);
   });
 
-  it('says that it is gone when somebody else ends it', async () => {
+  it('Azurite beside a development run says that it is gone when somebody else ends it', async () => {
     const azurite = await startAzurite({ folder });
     process.kill(Number(readFileSync(join(folder, 'azurite.pid'), 'utf8')), 'SIGKILL');
     await vi.waitFor(() => expect(azurite.ended.aborted).toBe(true), 10_000);
     expect(azurite.ended.reason).toMatchObject({ code: 'process-ended' });
   });
 
-  it('refuses a folder that it can’t make', async () => {
+  it('Azurite beside a development run refuses a folder that it can’t make', async () => {
     const file = join(folder, 'file');
     writeFileSync(file, '');
     await expect(startAzurite({ folder: join(file, 'blob') })).rejects.toMatchObject({ code: 'unwritable' });

@@ -41,11 +41,11 @@ it('`model infra` states that the pipeline needs the feed, and gives Bicep nothi
   expect(textOf('modules/containers.bicep')).not.toContain('changeFeedPolicy');
 });
 
-it('does nothing for a pipeline without such a feed', () => {
+it('the deployment of the feed does nothing for a pipeline without such a feed', () => {
   expect(run(false, {})).toEqual({ status: 0, said: '' });
 });
 
-it('switches the feed on where it is off, by the preview of the API', () => {
+it('the deployment of the feed switches the feed on where it is off, by the preview of the API', () => {
   expect(run(true, ACCOUNT, 'echo false')).toEqual({ status: 0, said: expect.stringContaining('up to 30 minutes') });
   const [get, patch] = asked();
   const uri =
@@ -55,7 +55,7 @@ it('switches the feed on where it is off, by the preview of the API', () => {
   expect(patch).toContain('{"properties":{"enableAllVersionsAndDeletesChangeFeed":true}}');
 });
 
-it('asks once where it is on', () => {
+it('the deployment of the feed asks once where it is on', () => {
   expect(run(true, ACCOUNT, 'echo true')).toEqual({ status: 0, said: expect.stringContaining('is on') });
   expect(asked()).toHaveLength(1);
 });
@@ -69,6 +69,6 @@ it.each([
   ],
   ['there is no Azure CLI', ACCOUNT, undefined, 'Install az'],
   ['Azure refuses', ACCOUNT, 'echo "no rights" >&2; exit 3', 'no rights'],
-])('fails with the reason: %s', (_, env, az, why) => {
+])('the deployment of the feed fails with the reason: %s', (_, env, az, why) => {
   expect(run(true, env, az)).toEqual({ status: 1, said: expect.stringContaining(why) });
 });

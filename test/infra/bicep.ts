@@ -68,7 +68,7 @@ export const declarations = ({ root }: BicepFile, kind: Kind): Declaration[] =>
 export const parameters = (file: BicepFile): { name: string; optional: boolean }[] =>
   declarations(file, 'parameter').map(({ name, text }) => ({ name, optional: /^param \w+ \w+ =/m.test(text) }));
 
-/** All names that a file declares, and all that it uses and nobody declares. */
+/** All names that a file declares, and all that it uses and no one declares. */
 export function undeclared(file: BicepFile): string[] {
   const kinds = ['resource', 'module', 'parameter', 'variable'] as const;
   const known = new Set(kinds.flatMap((kind) => declarations(file, kind).map(({ name }) => name)));

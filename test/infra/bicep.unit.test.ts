@@ -3,17 +3,17 @@ import { bicepFiles, declarations, parameters, parse, syntaxErrors, undeclared }
 
 const files = bicepFiles();
 
-it('reads what is there', () => {
+it('the reader of Bicep reads what is there', () => {
   expect(files.map(({ file }) => file)).toEqual(expect.arrayContaining(['main.bicep', 'modules/containers.bicep']));
 });
 
 describe.each(files.map((file) => [file.file, file] as const))('%s', (name, file) => {
-  it('has no error of syntax, and no name that nobody declares', () => {
+  it('a file of Bicep has no error of syntax, and no name that no file declares', () => {
     expect(syntaxErrors(file)).toEqual([]);
     expect(undeclared(file)).toEqual([]);
   });
 
-  it('uses each parameter and variable, and declares no symbol twice', () => {
+  it('a file of Bicep uses each parameter and variable, and declares no symbol twice', () => {
     const symbols = (['resource', 'module', 'parameter', 'variable'] as const).flatMap((kind) =>
       declarations(file, kind),
     );
@@ -24,7 +24,7 @@ describe.each(files.map((file) => [file.file, file] as const))('%s', (name, file
     expect(meant.filter((of) => !used(of.name)).map((of) => of.name)).toEqual([]);
   });
 
-  it('gives each module what it takes, and reads what it gives', () => {
+  it('a file of Bicep gives each module what it takes, and reads what it gives', () => {
     for (const module of declarations(file, 'module')) {
       const target = files.find((of) => of.file === module.of);
       if (!target) throw new Error(`${name} uses ${module.of}, which isn't there`);
@@ -41,7 +41,7 @@ describe.each(files.map((file) => [file.file, file] as const))('%s', (name, file
   });
 });
 
-it('finds what it is there to find', () => {
+it('the reader of Bicep finds what it is there to find', () => {
   const wrong = parse(
     'wrong.bicep',
     "param a string\nvar b = c\nresource r 'T@1' = {\n  name: a\n  tags: { x: [ }\n}\n",

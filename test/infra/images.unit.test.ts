@@ -27,7 +27,7 @@ function imageOf(folder: string) {
   };
 }
 
-it('that of this repository copies files that are there, and starts one that it has', () => {
+it('the image of this repository copies files that are there, and starts one that it has', () => {
   const { build, image, entry, arguments: args } = imageOf(ROOT);
   const ignored = new Set(read(ROOT, '.dockerignore').split('\n'));
   expect(build).toContain('.');
@@ -41,7 +41,7 @@ it('that of this repository copies files that are there, and starts one that it 
   expect(existsSync(join(ROOT, pipeline, 'pipeline.ts'))).toBe(true);
 });
 
-it('that of a project copies what the project has or builds, also a package in its folder', () => {
+it('the image of a project copies what the project has or builds, also a package in its folder', () => {
   const { build, image, entry, arguments: args } = imageOf(TEMPLATE);
   expect(build).toEqual(['package.json', 'package-lock.json', '*.tgz', '.']);
   expect(globSync('*.tgz', { cwd: TEMPLATE })).toEqual([]);

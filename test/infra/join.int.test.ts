@@ -45,7 +45,7 @@ const ELSEWHERE = new Set([
 /** Names the code looks up beside the schema of settings. */
 const BESIDE = ['MILLRACE_AUTH'];
 
-it('sets what every binding names, as identity, and nothing by key', async () => {
+it('the infrastructure sets what every binding names, as identity, and nothing by key', async () => {
   const { functions } = await indexApp({ JOBS_URL: 'postgres://nowhere' });
   const set = settingsSet();
   const named = settingsOf(functions.flatMap(({ bindings }) => Object.values(bindings)));
@@ -62,13 +62,13 @@ it('sets what every binding names, as identity, and nothing by key', async () =>
   expect(lacking).toEqual([]);
 });
 
-it('sets every setting that the code reads', () => {
+it('the infrastructure sets every setting that the code reads', () => {
   const set = settingsSet();
   const read = [...SETTING_NAMES, ...BESIDE].filter((name) => !ELSEWHERE.has(name));
   expect(read.filter((name) => !set.includes(name))).toEqual([]);
 });
 
-it('knows every name that the code looks up in the environment', () => {
+it('the infrastructure knows every name that the code looks up in the environment', () => {
   const names = new Set<string>();
   for (const file of globSync('src/**/*.ts', { cwd: ROOT, exclude: (of) => /emulator|template/.test(of) })) {
     const text = readFileSync(join(ROOT, file), 'utf8');
@@ -88,12 +88,12 @@ it('knows every name that the code looks up in the environment', () => {
   expect(unknown.filter((name) => !name.startsWith('WEBSITE_'))).toEqual([]);
 });
 
-it('sets nothing that nobody reads', () => {
+it('the infrastructure sets nothing that no code reads', () => {
   const read = new Set<string>([...SETTING_NAMES, ...BESIDE]);
   expect(settingsSet().filter((name) => !read.has(name) && !PLATFORM.test(name))).toEqual([]);
 });
 
-it('deploys the containers that the bindings read, under the names the settings give', async () => {
+it('the infrastructure deploys the containers that the bindings read, under the names the settings give', async () => {
   const { functions } = await indexApp({});
   const bicep = files.find(({ file }) => file === 'modules/containers.bicep');
   const deployed = declarations(bicep!, 'resource').map(({ body }) => at(body, 'name'));
@@ -114,10 +114,10 @@ it('deploys the containers that the bindings read, under the names the settings 
   expect(new Set(prefixes.filter((prefix) => prefix !== undefined))).toEqual(new Set([pipeline.leasePrefix]));
 });
 
-it('asks the lines of the timers for what they hold', async () => {
+it('the infrastructure asks the lines of the timers for what they hold', async () => {
   await using stage = await openStage();
   vi.spyOn(console, 'error').mockImplementation(() => {});
-  // What nobody can apply is parked, and the others go on.
+  // What no one can apply is parked, and the others go on.
   await stage.container('Days').delete();
   const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
   await app.deliver('feed-Orders', [
@@ -137,12 +137,12 @@ it('asks the lines of the timers for what they hold', async () => {
   expect(line.value.projections.find(({ id }) => id === 'summaries@1')).toMatchObject({ parked: 0, parkedSince: null });
 });
 
-it('is as `model infra` writes it', async () => {
+it('the infrastructure is as `model infra` writes it', async () => {
   for (const { file, text } of await filesOf(await loadPipeline(STOREFRONT), NAMES))
     expect(readFileSync(join(ROOT, 'infra', file), 'utf8')).toBe(text);
 });
 
-it('deploys the containers as `model apply` makes them', async () => {
+it('the infrastructure deploys the containers as `model apply` makes them', async () => {
   await using stage = await openStage({}, STOREFRONT, undefined);
   const bicep = files.find(({ file }) => file === 'modules/containers.bicep');
   for (const { body } of declarations(bicep!, 'resource')) {

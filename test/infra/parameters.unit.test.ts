@@ -62,7 +62,7 @@ it.each<[string, Record<string, string>, number, RegExp]>([
     /makes 11 apps\. Above 10 shards run the pipeline with `millrace run`/,
   ],
   ['a first try on one’s own', {}, 0, /need only the key/],
-])('stops what would take sign-in away unsaid, or lacks a map: %s', (_, env, code, says) => {
+])('the infrastructure stops what would take sign-in away unsaid, or lacks a map: %s', (_, env, code, says) => {
   const script = join(ROOT, 'infra/pre-provision.mjs');
   const { status, stdout, stderr } = spawnSync(process.execPath, [script], { env, encoding: 'utf8' });
   expect([status, stdout + stderr]).toEqual([code, expect.stringMatching(says)]);

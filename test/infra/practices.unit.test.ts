@@ -31,7 +31,7 @@ const only = (type: string) => {
 };
 
 describe('identity instead of keys', () => {
-  it('asks no resource for a key, and passes no connection string with one', () => {
+  it('the infrastructure asks no resource for a key, and passes no connection string with one', () => {
     for (const { text } of files)
       expect(text).not.toMatch(/listKeys|listConnectionStrings|AccountKey=|SharedAccessKey=|adminUserEnabled: true/);
     const secure = files.flatMap(({ text }) => text.match(/@secure\(\)/g) ?? []);
@@ -54,7 +54,7 @@ describe('identity instead of keys', () => {
     for (const { body } of found) expect(at(body, path)).toBe(value);
   });
 
-  it('takes no shared key on either storage account, and no password for deployments', () => {
+  it('the infrastructure takes no shared key on either storage account, and no password for deployments', () => {
     const accounts = ofType('Microsoft.Storage/storageAccounts');
     expect(accounts).toHaveLength(2);
     for (const { body } of accounts) {
@@ -69,7 +69,7 @@ describe('identity instead of keys', () => {
     ]);
   });
 
-  it('has three identities: data for the app, schema for the applier, reading for the router', () => {
+  it('the infrastructure has three identities: data for the app, schema for the applier, reading for the router', () => {
     expect(ofType('Microsoft.ManagedIdentity/userAssignedIdentities').map(({ name }) => name)).toEqual([
       'app',
       'applier',
@@ -105,7 +105,7 @@ const dataRoles = (of: string): string[] =>
     });
 
 describe('roles', () => {
-  it('on shard maps let a router write one container, and none of the application', () => {
+  it('a role on shard maps lets a router write one container, and none of the application', () => {
     expect(dataRoles('shard-maps.bicep')).toEqual([
       'administratorWritesMaps: dataContributor on /dbs/${mapsDatabase}',
       'routerReadsMaps: dataReader on /dbs/${mapsDatabase}/colls/shardmaps',
@@ -116,7 +116,7 @@ describe('roles', () => {
     ]);
   });
 
-  it('over shards let the app write documents, and read maps', () => {
+  it('a role over shards lets the app write documents, and read maps', () => {
     expect(dataRoles('modules/shard-places.bicep')).toEqual([
       'readsMaps: dataReader on /dbs/${mapsDatabase}/colls/shardmaps',
       'registers: dataContributor on /dbs/${mapsDatabase}/colls/routers',
@@ -124,7 +124,7 @@ describe('roles', () => {
     ]);
   });
 
-  it('are the least that the work needs', () => {
+  it('roles are the least that the work needs', () => {
     const given = (file: string): string[] =>
       [
         ...(files.find((of) => of.file === `modules/${file}.bicep`)?.text ?? '').matchAll(
@@ -141,7 +141,7 @@ describe('roles', () => {
     expect(given('cosmos')).toEqual(['Cosmos DB Operator', 'data contributor', 'data reader']);
   });
 
-  it('fit a person and a workflow', () => {
+  it('roles fit a person and a workflow', () => {
     const main = files.find(({ file }) => file === 'main.bicep');
     expect(main?.text).toContain('developerPrincipalType: principalType');
     const fixed = files.flatMap(({ text }) => text.match(/(principalType|type): 'User'/g) ?? []);
@@ -162,7 +162,7 @@ describe('the account', () => {
 });
 
 describe('the archive', () => {
-  it('is versioned, deleted softly, and gets colder', () => {
+  it('the archive is versioned, deleted softly, and gets colder', () => {
     const archive = ofType('Microsoft.Storage/storageAccounts/blobServices').find(({ file }) =>
       file.includes('archive'),
     );
@@ -178,13 +178,13 @@ describe('the archive', () => {
     ).not.toContain('ZRS');
   });
 
-  it('has no policy that forbids to overwrite a manifest', () => {
+  it('the archive has no policy that forbids to overwrite a manifest', () => {
     expect(files.flatMap(({ text }) => text.match(/immutabilityPolic\w*|ImmutabilityPolic\w*/g) ?? [])).toEqual([]);
   });
 });
 
 describe('the jobs', () => {
-  it('are kept where nothing evicts them, by addresses that the code signs in to without a password', async () => {
+  it('the jobs are kept where nothing evicts them, by addresses that the code signs in to without a password', async () => {
     const database = only('Microsoft.Cache/redisEnterprise/databases');
     expect(at(database, 'properties.evictionPolicy')).toBe('NoEviction');
     // Not the client of a cluster, and scripts over keys of several slots.
@@ -212,7 +212,7 @@ describe('the jobs', () => {
 });
 
 describe('the tables', () => {
-  it('are in a cluster that the code signs in to without a password, by the port that takes DDL', async () => {
+  it('the tables are in a cluster that the code signs in to without a password, by the port that takes DDL', async () => {
     const cluster = ofType('Microsoft.DBforPostgreSQL/flexibleServers').find(({ file }) => file.includes('tables'))!;
     expect(at(cluster.body, 'properties.version')).toBe('17');
     // Clusters have neither.
@@ -235,7 +235,7 @@ describe('the tables', () => {
 });
 
 describe('the function app', () => {
-  it('has an app for each shard, which differs from the other one in its place, its names and its code’s service', () => {
+  it('the deployment has a function app for each shard, which differs from the other one in its place, its names and its code’s service', () => {
     const main = files.find(({ file }) => file === 'main.bicep')!;
     const [one, ofShard] = declarations(main, 'module')
       .filter(({ of }) => of === 'modules/function-app.bicep')
@@ -254,7 +254,7 @@ describe('the function app', () => {
     expect((name?.[1]?.length ?? 99) + token + 1 + Number(suffix?.[1])).toBeLessThanOrEqual(32);
   });
 
-  it('runs on Flex Consumption, over TLS 1.2, from a package it reads by identity', () => {
+  it('the function app runs on Flex Consumption, over TLS 1.2, from a package it reads by identity', () => {
     expect(at(only('Microsoft.Web/serverfarms'), 'sku.tier')).toBe('FlexConsumption');
     const site = only('Microsoft.Web/sites');
     expect(at(site, 'properties.httpsOnly')).toBe(true);
@@ -270,7 +270,7 @@ describe('the function app', () => {
 });
 
 describe('seeing what happens', () => {
-  it('sends the workspace what is needed, and no line for each request to data', () => {
+  it('the monitoring sends the workspace what is needed, and no line for each request to data', () => {
     const sent = ofType('Microsoft.Insights/diagnosticSettings').map(({ file, body }) => {
       const logs = at(body, 'properties.logs');
       return [file, logs !== undefined && isArray(logs) ? logs.map((log) => at(log, 'category')) : []] as const;
@@ -289,7 +289,7 @@ describe('seeing what happens', () => {
     for (const { text } of files) expect(text).not.toContain('categoryGroup');
   });
 
-  it('alerts of each busy partition by itself', () => {
+  it('the monitoring alerts of each busy partition by itself', () => {
     const alerts = files.find(({ file }) => file === 'modules/alerts.bicep');
     const dimensions = declarations(alerts!, 'variable').find(({ name }) => name === 'eachPartition');
     expect(dimensions?.text.match(/'\w+'/g)?.slice(0, 4)).toEqual([
@@ -302,7 +302,7 @@ describe('seeing what happens', () => {
     expect(busy?.text).toMatch(/metricName: 'NormalizedRUConsumption'\s+dimensions: eachPartition/);
   });
 
-  it('alerts on throttling, RU, failures, leases, silence, dead letters, the archive and verifications', () => {
+  it('the monitoring alerts on throttling, RU, failures, leases, silence, dead letters, the archive and verifications', () => {
     expect(ofType('Microsoft.Insights/metricAlerts').map(({ name }) => name)).toEqual([
       'throttled',
       'busy',
@@ -320,7 +320,7 @@ describe('seeing what happens', () => {
     ]);
   });
 
-  it('asks the log for lines that the timers leave', async () => {
+  it('the monitoring asks the log for lines that the timers leave', async () => {
     const { TIMERS } = await import('../../src/host/functions/timers.ts');
     const { record } = await import('../../src/host/http/audit.ts');
     const text = files.find(({ file }) => file === 'modules/alerts.bicep')?.text ?? '';
@@ -334,7 +334,7 @@ describe('seeing what happens', () => {
 });
 
 describe('the network', () => {
-  it('is shut by one parameter for everything that has a public side, with an endpoint and a name for each', () => {
+  it('the network is shut by one parameter for everything that has a public side, with an endpoint and a name for each', () => {
     const shut = resources.filter(({ text }) => /publicNetworkAccess: isolated \? 'Disabled' : 'Enabled'/.test(text));
     expect(shut.map(({ of }) => of.slice(0, of.indexOf('@'))).toSorted()).toEqual(
       [
@@ -356,7 +356,7 @@ describe('the network', () => {
   });
 });
 
-it('carries azd’s tags on everything that can have some', () => {
+it('the infrastructure carries azd’s tags on everything that can have some', () => {
   for (const { file, name, body, text } of resources) {
     if (/'\s+existing\b/.test(text) || at(body, 'location') === undefined) continue;
     expect([file, name, at(body, 'tags') !== undefined || text.includes('tags: union(tags')]).toEqual([
@@ -367,6 +367,6 @@ it('carries azd’s tags on everything that can have some', () => {
   }
 });
 
-it('names no machine, person or secret', () => {
+it('the infrastructure names no machine, person or secret', () => {
   for (const { body } of resources) for (const [name] of members(body)) expect(name).not.toMatch(/password$|secret/i);
 });

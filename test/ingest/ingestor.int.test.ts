@@ -120,7 +120,7 @@ const ids = (documents: readonly Record<string, unknown>[]): unknown[] =>
   documents.map(({ id }) => id as string).toSorted((a, b) => (a < b ? -1 : 1));
 
 describe('events', () => {
-  it('become documents once, sent twice or not, and some become nothing', async () => {
+  it('events become documents once, sent twice or not, and some become nothing', async () => {
     await using it1 = await ingesting();
     const send = (partitionId: string, ...bodies: Body[]): Promise<void> =>
       it1.producer.sendBatch(
@@ -141,7 +141,7 @@ describe('events', () => {
     expect(first.stats.meter.writes).toBe(3);
   });
 
-  it('are a span for each take, with their hub and number, and the requests below', async () => {
+  it('events are a span for each take, with their hub and number, and the requests below', async () => {
     const { named, under } = recordedSpans();
     onTestFinished(startTracing());
     await using it1 = await ingesting();
@@ -159,14 +159,14 @@ describe('events', () => {
     expect(JSON.stringify([take, ...requests].map((of) => of?.attributes))).not.toContain('keytext');
   });
 
-  it('are told by their place in the hub where they have no id of their own', async () => {
+  it('events are told by their place in the hub where they have no id of their own', async () => {
     await using it1 = await ingesting();
     await it1.producer.sendBatch([{ body: { store: 'placed', cents: 1 } }, { body: { store: 'placed', cents: 1 } }]);
     await (await it1.run(it1.open('host'))).stop();
     expect(await it1.documents('placed')).toHaveLength(2);
   });
 
-  it('are not read again behind the checkpoint by the next host', async () => {
+  it('events are not read again behind the checkpoint by the next host', async () => {
     await using it1 = await ingesting();
     await it1.producer.sendBatch([{ body: { id: 'a', store: 'next', cents: 1 } }], { partitionId: '0' });
     await (await it1.run(it1.open('one'))).stop();
@@ -179,7 +179,7 @@ describe('events', () => {
 });
 
 describe('a paused ingest', () => {
-  it('takes nothing until it is resumed, and then all of it', async () => {
+  it('a paused ingest takes nothing until it is resumed, and then all of it', async () => {
     const views = new Views(stage.services.place.state, 'paused');
     await views.adopt([]);
     const paused = { since: '2026-11-21T00:00:00Z', by: 'test', reason: '', reads: [] };
@@ -211,7 +211,7 @@ describe('a paused ingest', () => {
 });
 
 describe('bad input', () => {
-  it('is a dead letter with its partition and offset, and the partition goes on', async () => {
+  it('bad input is a dead letter with its partition and offset, and the partition goes on', async () => {
     await using it1 = await ingesting();
     await it1.producer.sendBatch(
       [
@@ -246,7 +246,7 @@ describe('bad input', () => {
     expect(ingestor.stats.parked).toBe(5);
   });
 
-  it('parks an event whose document would have no tenant', async () => {
+  it('an ingest parks an event whose document would have no tenant', async () => {
     const tenant = { field: 'region', kind: 'string' } as const;
     await using own = await ingesting({}, undefined, { ...TARGET, tenant });
     await own.producer.sendBatch([{ body: { id: 't1', store: 'regions', cents: 1 } }]);
@@ -255,7 +255,7 @@ describe('bad input', () => {
     expect((await own.letters()).map(({ code }) => code)).toEqual(['tenant-missing']);
   });
 
-  it('drops the events of a tenant that is erased, also those of dead letters, and takes those of others', async () => {
+  it('an ingest drops the events of a tenant that is erased, also those of dead letters, and takes those of others', async () => {
     const tenant = { field: 'storeId', kind: 'string' } as const;
     const records = new ErasureRecords(stage.services.place.state, stage.loaded.pipeline.name);
     const erasures = new ErasureWatch(records, { refreshMs: 0 });
@@ -275,7 +275,7 @@ describe('bad input', () => {
     expect((await own.redrive({ map: mended })).map(({ outcome }) => outcome)).toEqual(['applied']);
   });
 
-  it('says which hub or consumer group is not there', async () => {
+  it('an ingest says which hub or consumer group is not there', async () => {
     await using it1 = await ingesting({ from: 'none' });
     await expect(it1.open('host').start()).rejects.toMatchObject({ code: 'MessagingEntityNotFoundError' });
     await using it2 = await ingesting({ consumerGroup: 'nobody' });
@@ -284,7 +284,7 @@ describe('bad input', () => {
     await (await it3.run(it3.open('host'))).stop();
   });
 
-  it('waits while the database fails, and takes everything afterwards', async () => {
+  it('an ingest waits while the database fails, and takes everything afterwards', async () => {
     await using it1 = await ingesting();
     const bodies = Array.from({ length: 300 }, (_, n) => ({ body: { id: `o${n}`, store: 'rough', cents: 1 } }));
     stage.emulator.faults({ failAfterEffect: 0.3, failBefore: 0.3, throttle: 0.2 });
@@ -302,7 +302,7 @@ describe('bad input', () => {
 describe('redriving dead letters', () => {
   const body = (id: string, cents: number) => ({ body: { id, store: `again`, cents } });
 
-  it('takes the events that are kept in them, once what was wrong is mended', async () => {
+  it('a redrive of dead letters takes the events that are kept in them, once what was wrong is corrected', async () => {
     await using it1 = await ingesting();
     await it1.producer.sendBatch([body('x', -5), body('y', -6), { body: Buffer.from('{ not json') }], {
       partitionId: '1',
@@ -333,7 +333,7 @@ describe('redriving dead letters', () => {
     });
   });
 
-  it('gives bytes back as they were, text or not', async () => {
+  it('a redrive of dead letters gives bytes back as they were, text or not', async () => {
     const bytes = Buffer.from([0xff, 0x00, 0xc3, 0x28]);
     const fails = (): never => {
       throw new Error('Not yet');

@@ -33,7 +33,7 @@ describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
       return jobs;
     };
 
-    it('gives each job to one worker, with its payload', async () => {
+    it('a queue of jobs gives each job to one worker, with its payload', async () => {
       const jobs = await connect();
       for (let n = 0; n < 40; n++) await jobs.enqueue('add', { n }, { dedupe: `add ${n}` });
       const seen: number[] = [];
@@ -44,7 +44,7 @@ describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
       expect(await jobs.counts()).toMatchObject({ waiting: 0, active: 0, completed: 40, failed: 0 });
     });
 
-    it('adds nothing that is there already, and the same again once it is done', async () => {
+    it('a queue of jobs adds nothing that is there already, and the same again once it is done', async () => {
       const jobs = await connect();
       const first = await jobs.enqueue('add', { n: 1 }, { dedupe: 'k' });
       expect(await jobs.enqueue('add', { n: 2 }, { dedupe: 'k' })).toBe(first);
@@ -56,7 +56,7 @@ describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
       expect(seen).toEqual([1, 3]);
     });
 
-    it('tries again after a pause, counts the tries, and says why it gave up', async () => {
+    it('a queue of jobs tries again after a pause, counts the tries, and says why it gave up', async () => {
       const jobs = await connect();
       await jobs.enqueue('add', { n: 1 }, { dedupe: 'a', backoffMs: 1, attempts: 3 });
       await jobs.enqueue('add', { n: 2 }, { dedupe: 'b', backoffMs: 1, attempts: 2 });
@@ -76,7 +76,7 @@ describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
       });
     });
 
-    it('does not try again what a person has to mend, nor what it has no handler for', async () => {
+    it('a queue of jobs does not try again what a person has to correct, nor what it has no handler for', async () => {
       const jobs = await connect();
       await jobs.enqueue('add', { n: 1 }, { dedupe: 'a' });
       await jobs.enqueue('other', {}, { dedupe: 'b' });
@@ -95,7 +95,7 @@ describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
       );
     });
 
-    it('does live work before bulk work', async () => {
+    it('a queue of jobs does live work before bulk work', async () => {
       const jobs = await connect();
       for (const n of [1, 2]) await jobs.enqueue('add', { n }, { dedupe: String(n) });
       await jobs.enqueue('add', { n: 3 }, { dedupe: '3', lane: 'live' });
@@ -104,7 +104,7 @@ describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
       expect(seen).toEqual([3, 1, 2]);
     });
 
-    it('begins no more than the limit allows', async () => {
+    it('a queue of jobs begins no more than the limit allows', async () => {
       const jobs = await connect();
       for (let n = 0; n < 4; n++) await jobs.enqueue('add', { n }, { dedupe: String(n) });
       const begun: number[] = [];
@@ -114,7 +114,7 @@ describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
       expect((begun.at(-1) ?? 0) - (begun[0] ?? 0)).toBeGreaterThan(300);
     });
 
-    it('tells how far a job is', async () => {
+    it('a queue of jobs tells how far a job is', async () => {
       const jobs = await connect();
       await jobs.enqueue('add', { n: 1 }, { dedupe: 'a' });
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -197,7 +197,7 @@ describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
   });
 });
 
-it('says what is wrong with an address, and never the address itself', async () => {
+it('a queue of jobs says what is wrong with an address, and never the address itself', async () => {
   await expect(Jobs.open('mysql://root:secret@nowhere', 'x')).rejects.toMatchObject({ code: 'setting-invalid' });
   await expect(Jobs.open('secret', 'x')).rejects.toThrow(/^((?!secret).)*$/);
   const url = `postgres://me:secret@127.0.0.1:${await freePort()}/x`;

@@ -111,7 +111,7 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
       expect(await listed('--tenant', 's1')).toMatchObject([{ payload: { input: { tenant: 's1' } } }]);
     });
 
-    it('a rebuild whose worker is stopped is given back, and gone on with by the next one', async () => {
+    it('a rebuild whose worker is stopped is given back, and continued by the next one', async () => {
       const { job } = await ask('projections', 'rebuild', 'summaries@2', '--ru-per-second', '50');
       const handlers = jobHandlers(registry, workspace);
       const working = jobs.work(handlers);
@@ -126,7 +126,7 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
       expect(found).toEqual(expected);
     });
 
-    it('what a person has to mend ends the job with its reason', async () => {
+    it('what a person has to correct ends the job with its reason', async () => {
       const { job } = await ask('projections', 'rebuild', 'summaries@1');
       await new Views(stage.services.place.state, 'versions').adopt(stage.loaded.pipeline.projections);
       expect(await jobs.drain(jobHandlers(registry, workspace), WITHIN)).toBe(1);

@@ -21,11 +21,11 @@ it.each([
   // Microsoft takes tokens over TLS alone.
   'redis://user@x.westeurope.redis.azure.net:10000',
   'rediss://user@redis.example.com:6380',
-])('leaves %s as it is', (url) => {
+])('a token for Redis leaves %s as it is', (url) => {
   expect(redisByToken(url, () => Promise.reject(new Error('nobody asks')))).toBeUndefined();
 });
 
-it('takes an address in Azure that has a user and no password, over TLS', () => {
+it('a token for Redis takes an address in Azure that has a user and no password, over TLS', () => {
   expect(redisByToken(`rediss://${USER}@x.westeurope.redis.azure.net`)?.options).toMatchObject({
     host: 'x.westeurope.redis.azure.net',
     port: 10_000,
@@ -97,12 +97,12 @@ describe.skipIf(!INSTALLED)('where redis-server is installed', () => {
     return Number(/cmdstat_auth:calls=(\d+)/.exec(await operator.info('commandstats'))?.[1] ?? 0);
   }
 
-  it('signs in with a token', async () => {
+  it('a client of Redis signs in with a token', async () => {
     const client = await open();
     expect([await client.acl('WHOAMI'), asked]).toEqual([USER, ['https://redis.azure.com/.default']]);
   });
 
-  it('sends a new token three minutes before the old one ends, on the connections it has', async () => {
+  it('a client of Redis sends a new token three minutes before the old one ends, on the connections it has', async () => {
     const client = await open();
     const other = client.duplicate();
     const before = [await client.client('ID'), await other.client('ID')];
@@ -115,7 +115,7 @@ describe.skipIf(!INSTALLED)('where redis-server is installed', () => {
     expect([await client.client('ID'), await other.client('ID')]).toEqual(before);
   });
 
-  it('makes the next connection with the token of then', async () => {
+  it('a client of Redis makes the next connection with the token of then', async () => {
     const client = await open();
     await client.ping();
     await valid('second');
@@ -127,7 +127,7 @@ describe.skipIf(!INSTALLED)('where redis-server is installed', () => {
     expect(await client.client('ID')).not.toBe(before);
   });
 
-  it('says that no token can be had, goes on asking, and comes back from a refusal', async () => {
+  it('a client of Redis says that no token can be had, goes on asking, and comes back from a refusal', async () => {
     const client = await open();
     await client.ping();
     const troubles: string[] = [];
@@ -148,7 +148,7 @@ describe.skipIf(!INSTALLED)('where redis-server is installed', () => {
     }, 30_000);
   });
 
-  it('is refused at once where no token can be had, with the library’s reason', async () => {
+  it('a client of Redis is refused at once where no token can be had, with the library’s reason', async () => {
     issue = () => Promise.reject(new Error('CredentialUnavailable'));
     await expect(redis(byToken())).rejects.toMatchObject({
       code: 'unreachable',
@@ -156,7 +156,7 @@ describe.skipIf(!INSTALLED)('where redis-server is installed', () => {
     });
   });
 
-  it('carries jobs: the queue and the worker that waits for them, each on a connection of its own', async () => {
+  it('a client of Redis carries jobs: the queue and the worker that waits for them, each on a connection of its own', async () => {
     const backend = await redis(byToken());
     const [queue, done] = [backend.queue('tokens'), Promise.withResolvers<unknown>()];
     const worker = backend.worker('tokens', async ({ data }) => done.resolve(data), {});

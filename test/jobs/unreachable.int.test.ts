@@ -36,7 +36,7 @@ it.skipIf(!available)('an outage of Redis runs a job with one attempt once', asy
     { lostAfterMs: 500 },
   );
   await begun;
-  // The server answers nobody while locks end, and goes on with what it held.
+  // The server answers no one while locks end, and goes on with what it held.
   const redis = new Redis(store.url);
   await redis.call('DEBUG', 'SLEEP', '2');
   redis.disconnect();

@@ -27,7 +27,7 @@ export function runHistoryBy(
 
 /**
  * A world where every fourth write deletes its documents for good, gives them a second to live, or is followed by one.
- * What has expired may be written anew before it is purged.
+ * What has expired may be written again before it is purged.
  */
 const deleting = (world: World, random: Random): World => ({
   ...world,

@@ -92,7 +92,7 @@ const page = (...changes: Change[]) => ({ changes, charge: 0, readAt: performanc
 const ids = (runs: readonly Run[]): string[] => runs.map(({ id }) => id);
 
 describe('a reaction', () => {
-  it('is tried again with the same key, then parked, and the others of the page run once', async () => {
+  it('a reaction is tried again with the same key, then parked, and the others of the page run once', async () => {
     const { runner, runs } = reaction('failing', ({ id }) => {
       if (id === 'b') throw new Error('no such address');
     });
@@ -112,14 +112,14 @@ describe('a reaction', () => {
     ]);
   });
 
-  it('has the same key where its change is delivered again in a later epoch, and another one for another version', () => {
+  it('a reaction has the same key where its change is delivered again in a later epoch, and another one for another version', () => {
     const { version, ...of } = change('a');
     const keyOf = (other: Partial<typeof version>) => effectKey('r@1', { ...of, version: { ...version, ...other } });
     expect(keyOf({ epoch: version.epoch + 1 })).toBe(keyOf({}));
     expect(keyOf({ etag: `${version.etag}2` })).not.toBe(keyOf({}));
   });
 
-  it('of one document runs in order, of one key too where that is declared, and behind a parked one it waits', async () => {
+  it('a reaction of one document runs in order, of one key too where that is declared, and behind a parked one it waits', async () => {
     const open: string[] = [];
     let together = 0;
     const { runner, runs } = reaction(
@@ -145,7 +145,7 @@ describe('a reaction', () => {
     expect(ids(runs).slice(3)).toEqual(['c', 'b']);
   });
 
-  it('is ended when it lasts too long, heeding its signal or not', async () => {
+  it('a reaction is ended when it lasts too long, heeding its signal or not', async () => {
     let aborted = 0;
     const never = (_doc: Product, { signal }: Effect): Promise<void> =>
       new Promise(() => signal.addEventListener('abort', () => (aborted += 1)));
@@ -158,7 +158,7 @@ describe('a reaction', () => {
     ]);
   });
 
-  it('is left to the next owner when the lease is lost, and nothing is parked', async () => {
+  it('a reaction is left to the next owner when the lease is lost, and nothing is parked', async () => {
     const lost = new AbortController();
     const { runner, runs } = reaction('lost', () => lost.abort(new DOMException('lease lost', 'AbortError')));
     const fence = {
@@ -175,7 +175,7 @@ describe('a reaction', () => {
     expect(await deadLetters.list('lost@1')).toEqual([]);
   });
 
-  it('skips what came back from the archive, or was deleted, unless asked', async () => {
+  it('a reaction skips what came back from the archive, or was deleted, unless asked', async () => {
     const quiet = reaction('quiet');
     const asked = reaction('asked', undefined, { restored: true, onDelete: 'keep' });
     const changes = [
@@ -188,7 +188,7 @@ describe('a reaction', () => {
     expect(ids(asked.runs).toSorted()).toEqual(['deleted', 'new', 'restored']);
   });
 
-  it('skips what nothing but an embed wrote, but never what the application wrote under it', async () => {
+  it('a reaction skips what nothing but an embed wrote, but never what the application wrote under it', async () => {
     const embedded = { each: undefined, set: { currency: () => '' } } as unknown as EmbedSpec;
     const { runner, runs } = reaction('echoed', undefined, {}, [embedded]);
     const { engine } = engineOf(runner);
@@ -204,7 +204,7 @@ describe('a reaction', () => {
     expect(runs).toHaveLength(2);
   });
 
-  it('gets nothing that a move wrote, which settles no letter, and is owed what is parked', async () => {
+  it('a reaction gets nothing that a move wrote, which settles no letter, and is owed what is parked', async () => {
     let fails = true;
     const { runner, runs } = reaction(
       'moving',
@@ -226,7 +226,7 @@ describe('a reaction', () => {
     expect(new Set(runs.map(({ key }) => key)).size).toBe(1);
   });
 
-  it('has a key for each ETag and lsn: a crash before an embed writes, and a failover, give an effect a second one (ADR 87)', async () => {
+  it('a reaction has a key for each ETag and lsn: a crash before an embed writes, and a failover, give an effect a second one (ADR 87)', async () => {
     const embedded = { each: undefined, set: { currency: () => '' } } as unknown as EmbedSpec;
     const crash = new AbortController();
     const { runner, runs } = reaction('two-keys', () => crash.abort(new Error('the host dies')), {}, [embedded]);
@@ -253,7 +253,7 @@ describe('a reaction', () => {
     ['the archive', { restored: true }],
     ['a backfill', { backfilled: true }],
     ['a backfill, of a restored document', { backfilled: true, restored: true }],
-  ])('keeps what is parked when %s writes the document, and is owed it', async (by, mark) => {
+  ])('a reaction keeps what is parked when %s writes the document, and is owed it', async (by, mark) => {
     let fails = true;
     const name = `parked-${by.length}`;
     const { runner, runs } = reaction(
@@ -283,7 +283,7 @@ describe('a reaction', () => {
     expect(new Set(runs.map(({ key }) => key)).size).toBe(2);
   });
 
-  it('that asks for restored documents has one done by the change that restores it', async () => {
+  it('a reaction that asks for restored documents has one done by the change that restores it', async () => {
     let fails = true;
     const { runner, runs } = reaction(
       'wants-restored',
@@ -300,7 +300,7 @@ describe('a reaction', () => {
     expect(ids(runs)).toEqual(['a', 'a']);
   });
 
-  it('skips what a backfill wrote, also when asked for restored ones, and counts its content as reacted to', async () => {
+  it('a reaction skips what a backfill wrote, also when asked for restored ones, and counts its content as reacted to', async () => {
     const embedded = { each: undefined, set: { currency: () => '' } } as unknown as EmbedSpec;
     const { runner, runs } = reaction('backfilled', undefined, { restored: true }, [embedded]);
     const { engine } = engineOf(runner);
@@ -316,7 +316,7 @@ describe('a reaction', () => {
 });
 
 describe('a sink of one’s own', () => {
-  it('holds the rows that the oracle says, ignores what is older, and has what it refuses parked', async () => {
+  it('a sink of one’s own holds the rows that the oracle says, ignores what is older, and has what it refuses parked', async () => {
     await using search = await serveSearch();
     const spec = send('search', {
       from: m.Products.product,
@@ -346,7 +346,7 @@ describe('a sink of one’s own', () => {
     expect(search.index.search('s', 'flask')).toEqual([]);
   });
 
-  it('has what was written anew after it expired, though both changes have one lsn and the first was refused', async () => {
+  it('a sink of one’s own has what was written again after it expired, though both changes have one lsn and the first was refused', async () => {
     const rows = new Map<string, Entry>();
     let refuses = true;
     const write = async (entries: readonly Entry[]): Promise<void> => {
@@ -376,7 +376,7 @@ describe('a sink of one’s own', () => {
     expect([...rows.values()]).toMatchObject([{ row: { name: 'again' } }]);
   });
 
-  it('that can’t be reached has the page read again', async () => {
+  it('a sink of one’s own that can’t be reached has the page read again', async () => {
     const spec = send('away', {
       from: m.Products.product,
       to: searchIndex('http://127.0.0.1:9'),

@@ -32,7 +32,7 @@ const ORDERS: SourceContainer = { name: 'Orders', keyPaths: [['tenant']], types:
 
 const VERSIONS: FedSource = { ...ORDERS, feed: 'all-versions' };
 
-/** The other side: takes its time, fails now and then before or after the effect, and refuses some until it is mended. */
+/** The other side: takes its time, fails now and then before or after the effect, and refuses some until it is corrected. */
 export class Outside {
   refuses = true;
   readonly #random: Random;
@@ -78,7 +78,7 @@ interface Way {
 
 /**
  * Returns what runs histories of one runner. In the end each document is as it should be, or its present version is
- * parked; and once the other side has been mended and the letters redriven, every one is, with no letter left. A test
+ * parked; and once the other side has been corrected and the letters redriven, every one is, with no letter left. A test
  * file calls it once, itself (useHistories).
  */
 export function useExact() {

@@ -70,7 +70,7 @@ async function refusals(work: Promise<unknown>): Promise<string[]> {
 }
 
 describe('a child that changed', () => {
-  it('is looked at again where an answer was long under way and too old', async () => {
+  it('a child that changed is looked at again where an answer was long under way and too old', async () => {
     const one = runner(SPEC, 20);
     await one.apply([await parent('slow', 'new')], hosts.access(0));
     await child('slow', 'c');
@@ -92,7 +92,7 @@ describe('a child that changed', () => {
 });
 
 describe("a parent's change", () => {
-  it('asks for no child where no field changed that it tells them, and for all where it did', async () => {
+  it("a parent's change asks for no child where no field changed that it tells them, and for all where it did", async () => {
     const one = runner();
     await child('quiet', 'c');
     await one.apply([await parent('quiet', 'n', { stock: 1 })], hosts.access(0));
@@ -115,7 +115,7 @@ describe("a parent's change", () => {
 });
 
 describe('the second pass', () => {
-  it('sees the children that the first one and their own changes missed, since both read too old', async () => {
+  it('the second pass sees the children that the first one and their own changes missed, since both read too old', async () => {
     hosts.emulator.faults({ replicaLagMs: 300 });
     const [forParents, forChildren] = [runner(SPEC, 400), runner(SPEC, 400)];
     const missed: string[] = [];
@@ -132,7 +132,7 @@ describe('the second pass', () => {
 });
 
 describe('more children than a page has time for', () => {
-  it('are left to resume, which another host goes on with where the first one ended', async () => {
+  it('more children than a page has time for are left to resume, which another host goes on with where the first one ended', async () => {
     const container = hosts.database.container('Children');
     for (let at = 0; at < 1_200; at += 100) {
       const creates = Array.from({ length: 100 }, (_, n) => ({
@@ -156,7 +156,7 @@ describe('more children than a page has time for', () => {
     expect(await runner().resume?.(hosts.access(0))).toEqual({ idle: true, refusals: [] });
   });
 
-  it('of a tenant that is erased get nothing more, and its work is given up', async () => {
+  it('children of a tenant that is erased get nothing more, and its work is given up', async () => {
     const parents = { ...PARENTS, tenant: { field: 'tenant', of: ({ tenant }: Doc) => String(tenant) } };
     const one = embedRunner(
       { ...SPEC, name: 'given-up' },
@@ -175,7 +175,7 @@ describe('more children than a page has time for', () => {
     expect(await stored('erased', 'late')).not.toHaveProperty('name');
   });
 
-  it('begin anew when the parent changes meanwhile', async () => {
+  it('more children than a page has time for begin again when the parent changes meanwhile', async () => {
     const one = runner();
     await one.apply([await parent('many', 'm')], hosts.access(0));
     await one.apply([await parent('many', 'o')], hosts.access(0));
@@ -187,7 +187,7 @@ describe('more children than a page has time for', () => {
 });
 
 describe('a child', () => {
-  it('keeps what is left of its time to live, its own or its container’s', async () => {
+  it('a child keeps what is left of its time to live, its own or its container’s', async () => {
     const [own, theirs] = [runner(), runner({ ...SPEC, name: 'others' }, 0, 500)];
     const change = await parent('ttl', 'n');
     await child('ttl', 'a', { ttl: 1_000 });
@@ -205,7 +205,7 @@ describe('a child', () => {
     expect(Number(c?.['ttl'])).toBeLessThanOrEqual(500);
   });
 
-  it('loses the fields with its parent where that is declared, and only those', async () => {
+  it('a child loses the fields with its parent where that is declared, and only those', async () => {
     const one = runner();
     await child('gone', 'a', { note: 'mine' });
     await one.apply([await parent('gone', 'n')], hosts.access(0));
@@ -215,7 +215,7 @@ describe('a child', () => {
     expect([left?.['note'], left && 'name' in left]).toEqual(['mine', false]);
   });
 
-  it('that a move wrote is left alone until its keys have moved, and keeps the mark of the move', async () => {
+  it('a child that a move wrote is left alone until its keys have moved, and keeps the mark of the move', async () => {
     const one = runner();
     await one.apply([await parent('moved', 'new')], hosts.access(0));
     const content = { id: 'c', type: 'child', tenant: 'moved', parent: 'p' };
@@ -235,7 +235,7 @@ describe('a child', () => {
     expect(seen).not.toHaveProperty('moved');
   });
 
-  it('keeps its fields when a move takes its parent away, and gets none of it when it comes back first', async () => {
+  it('a child keeps its fields when a move takes its parent away, and gets none of it when it comes back first', async () => {
     const one = runner();
     const there = await parent('away', 'new');
     await one.apply([there, await child('away', 'c')], hosts.access(0));
@@ -261,7 +261,7 @@ describe('a child', () => {
     expect(await stored('away', 'c')).toMatchObject({ name: 'later' });
   });
 
-  it('is written whole where a patch has too few operations, and keeps what other embeds noted', async () => {
+  it('a child is written whole where a patch has too few operations, and keeps what other embeds noted', async () => {
     const fields = Array.from({ length: 12 }, (_, at) => [`f${at}`, ({ name }: Doc) => name] as const);
     const wide = runner({ ...SPEC, name: 'wide', set: Object.fromEntries(fields) });
     await child('wide', 'a');
@@ -272,7 +272,7 @@ describe('a child', () => {
     expect(Object.keys(found?.['_mr'] as object).toSorted()).toEqual(['names@1', 'wide@1']);
   });
 
-  it('is not written again and again by functions that don’t always return the same', async () => {
+  it('a child is not written again and again by functions that don’t always return the same', async () => {
     let made = 0;
     const spec = { ...SPEC, name: 'restless', set: { name: () => `n${(made += 1)}` } };
     const one = runner(spec);
@@ -285,7 +285,7 @@ describe('a child', () => {
     expect((await stored('restless', 'a'))?.['_etag']).toBe(first);
   });
 
-  it('that can’t take the fields is told with its parent, and the others are written', async () => {
+  it('a child that can’t take the fields is told with its parent, and the others are written', async () => {
     const spec = {
       ...SPEC,
       name: 'picky',
@@ -306,7 +306,7 @@ describe('a child', () => {
     expect(await refusals(runner(spec).apply([born], hosts.access(0)))).toEqual(['c projection-threw: no such field']);
   });
 
-  it('that would be over 2 MB is refused with its size and what makes it so', async () => {
+  it('a child that would be over 2 MB is refused with its size and what makes it so', async () => {
     await child('large', 'a', { text: 'x'.repeat(1_500_000) });
     const [why] = await refusals(runner().apply([await parent('large', 'y'.repeat(700_000))], hosts.access(0)));
     expect(why).toMatch(/^p sink-too-large: Child a .*has 2,2\d\d,\d{3} bytes.*\/text is its largest part/);

@@ -63,7 +63,7 @@ const letters = async (): Promise<string[]> =>
     ({ projection, id, code, message }) => `${projection} ${id} ${code} ${message}`,
   );
 
-it('parks what would be stored as null, with its path, and the rest of the page is applied', async () => {
+it('the engine parks what would be stored as null, with its path, and the rest of the page is applied', async () => {
   await copying(({ amount }) => ({ amount: Math.sqrt(Number(amount)), deep: { list: [1 / Number(amount)] } }));
   await order('negative', { amount: -1 });
   await order('zero', { amount: 0 });
@@ -79,7 +79,7 @@ it('parks what would be stored as null, with its path, and the rest of the page 
   expect(await letters()).toHaveLength(1);
 });
 
-it('parks undefined where each document of the type has a value, and what is of another type', async () => {
+it('the engine parks undefined where each document of the type has a value, and what is of another type', async () => {
   await copying(({ id, amount }) => (id === 'text' ? { amount: String(amount) } : { customerName: undefined }));
   await order('lacking');
   await order('text');
@@ -89,7 +89,7 @@ it('parks undefined where each document of the type has a value, and what is of 
   ]);
 });
 
-it('holds reference data, groups and what measures keep to it too', async () => {
+it('the type of a sink holds reference data, groups and what measures keep to it too', async () => {
   const best: MeasureSpec = {
     kind: 'top',
     n: 1,
@@ -117,7 +117,7 @@ it('holds reference data, groups and what measures keep to it too', async () => 
   ]);
 });
 
-it('holds rows of a sink of one’s own to it, and what a runner of one’s own writes', async () => {
+it('the type of a sink holds rows of a sink of one’s own to it, and what a runner of one’s own writes', async () => {
   const from = { container: 'Orders', type: 'order' };
   const rows: Entry[] = [];
   const own: SendSpec = {

@@ -89,7 +89,7 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
   const zombies = new Zombies();
   const underway = new Set<Promise<void>>();
   const failures: unknown[] = [];
-  /** As a host would: what another attempt may mend has the page read again. */
+  /** As a host would: what another attempt may correct has the page read again. */
   const note = (error: unknown): void => {
     if (!(error instanceof MillraceError && error.retryable)) failures.push(error);
   };
@@ -115,7 +115,7 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
     const runner = runners[host] ?? never();
     if (!runner.resume) return true;
     const inner = accessOf(options, host);
-    // A look that failed has found nobody idle.
+    // A look that failed has found no one idle.
     let idle = false;
     const task = runner
       .resume(faults ? injected(inner, random, zombies, serial ? 0 : 0.05, 0.03) : inner)

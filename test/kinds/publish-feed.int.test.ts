@@ -42,7 +42,7 @@ interface Said {
 const seed = suiteSeed();
 
 // Documents under three-level keys, through the real feed with its leases, splits included, to the broker.
-it(`publishes ${CHANGES} changes while links break at random: all there, each key in order (seed ${seed})`, async () => {
+it(`a publish publishes ${CHANGES} changes while links break at random: all there, each key in order (seed ${seed})`, async () => {
   const random = new Random(seed);
   await using hubs = await openHubs({ seed, hubs: { telemetry: { partitions: 4 } } });
   await using stage = await openStage({ seed }, FOLDER);
@@ -155,7 +155,7 @@ it(`publishes ${CHANGES} changes while links break at random: all there, each ke
   expect(app.stats()).toMatchObject([{ id: 'out@1', parked: 0 }]);
 }, 600_000);
 
-it('publishes every version with what was before, where the feed has all of them', async () => {
+it('a publish publishes every version with what was before, where the feed has all of them', async () => {
   await using hubs = await openHubs();
   await using stage = await openStage({ previousImages: true }, FOLDER);
   const readings = stage.container('Readings');

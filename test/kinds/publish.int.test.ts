@@ -71,7 +71,7 @@ const bodies = (events: readonly PublishedEvent[]): Record<string, unknown>[] =>
   events.map(({ body }) => body as Record<string, unknown>);
 
 describe('an event', () => {
-  it('is a CloudEvent with a stable id, the key it is ordered by, and a rising sequence', async () => {
+  it('an event is a CloudEvent with a stable id, the key it is ordered by, and a rising sequence', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();
     const { consume } = publishing(async () => producer, { type: 'com.example.order', schemaVersion: '2' });
@@ -105,7 +105,7 @@ describe('an event', () => {
     expect(new Set(events.map(({ partition }) => partition)).size).toBe(1);
   });
 
-  it('has the key it is ordered by for its partition key, in batches of many keys, and lies where the hub would put it', async () => {
+  it('an event has the key it is ordered by for its partition key, in batches of many keys, and lies where the hub would put it', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();
     const { consume } = publishing(async () => producer);
@@ -128,7 +128,7 @@ describe('an event', () => {
     expect(new Map(byKey.map(({ partitionKey, partition }) => [partitionKey, partition]))).toEqual(told);
   });
 
-  it('may be the data alone, with the rest as properties, and shaped by map', async () => {
+  it('an event may be the data alone, with the rest as properties, and shaped by map', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();
     const { consume } = publishing(async () => producer, {
@@ -143,7 +143,7 @@ describe('an event', () => {
     ]);
   });
 
-  it('has both images where the feed has them', async () => {
+  it('an event has both images where the feed has them', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();
     const { consume } = publishing(async () => producer, { images: true, map: (doc) => doc['lsn'] });
@@ -160,7 +160,7 @@ describe('an event', () => {
     ]);
   });
 
-  it('is ordered by a hash where the key is long, and by the document where that is declared', async () => {
+  it('an event is ordered by a hash where the key is long, and by the document where that is declared', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();
     const long = 'x'.repeat(300);
@@ -173,7 +173,7 @@ describe('an event', () => {
 });
 
 describe('what is no news', () => {
-  it('is what comes back from the archive unchanged', async () => {
+  it('what is no news is what comes back from the archive unchanged', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();
     const { consume } = publishing(async () => producer);
@@ -181,7 +181,7 @@ describe('what is no news', () => {
     expect(hubs.hubs.events('telemetry')).toEqual([]);
   });
 
-  it('is an echo: content that was published already, whatever its version and ttl', async () => {
+  it('what is no news is an echo: content that was published already, whatever its version and ttl', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();
     const { consume } = publishing(async () => producer, {}, { echoes: true });
@@ -195,7 +195,7 @@ describe('what is no news', () => {
     ]);
   });
 
-  it('is none for what a backfill wrote, nor for a projection’s write upon it', async () => {
+  it('no event is sent for what a backfill wrote, nor for a projection’s write upon it', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();
     const { consume } = publishing(async () => producer, {}, { echoes: true });
@@ -212,7 +212,7 @@ describe('what is no news', () => {
 });
 
 describe('bad input', () => {
-  it('keeps what is parked when the archive or a backfill writes the document', async () => {
+  it('a publish keeps what is parked when the archive or a backfill writes the document', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();
     const { consume, letters } = publishing(async () => producer, {
@@ -225,7 +225,7 @@ describe('bad input', () => {
     expect(await letters()).toMatchObject([{ id: 'a', version: { lsn: 1 }, attempts: 1 }]);
   });
 
-  it('parks an event over the hub’s limit by name, and holds the later changes of its key, and no other', async () => {
+  it('a publish parks an event over the hub’s limit by name, and holds the later changes of its key, and no other', async () => {
     await using hubs = await openHubs({ maxMessageBytes: 20_000 });
     const producer = hubs.producer();
     const { consume, letters } = publishing(async () => producer);
@@ -241,14 +241,14 @@ describe('bad input', () => {
       { id: 'b', code: 'waits-behind-parked', waits: true },
       { id: 'a', code: 'waits-behind-parked', version: { lsn: 5 } },
     ]);
-    // The document is mended: what waited goes first, in its order.
+    // The document is corrected: what waited goes first, in its order.
     await consume(change(['k1'], 'big', 7));
     const own = bodies(hubs.hubs.events('telemetry')).filter(({ partitionkey }) => partitionkey === '["k1"]');
     expect(own.map(({ data }) => (data as { id: string }).id)).toEqual(['a', 'b', 'a', 'big']);
     expect(await letters()).toEqual([]);
   });
 
-  it('holds a large document whole behind a parked one, and lets it go in its turn', async () => {
+  it('a publish holds a large document whole behind a parked one, and lets it go in its turn', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();
     let broken = true;
@@ -270,7 +270,7 @@ describe('bad input', () => {
     expect(await letters()).toEqual([]);
   });
 
-  it('parks what map throws at, and goes on with the other keys', async () => {
+  it('a publish parks what map throws at, and goes on with the other keys', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();
     const map = (doc: Record<string, unknown>): unknown => {
@@ -283,7 +283,7 @@ describe('bad input', () => {
     expect(await letters()).toMatchObject([{ id: 'bad', code: 'projection-threw', message: 'no total' }]);
   });
 
-  it('says that the hub is not there or refuses us, and parks nothing', async () => {
+  it('a publish says that the hub is not there or refuses us, and parks nothing', async () => {
     const reader = { name: 'reader', key: 'cmVhZGVy', rights: ['Listen'] as const };
     await using hubs = await openHubs({ keys: [reader] });
     const missing = hubs.producer('none');
@@ -298,7 +298,7 @@ describe('bad input', () => {
     expect([...(await nowhere.letters()), ...(await refused.letters())]).toEqual([]);
   });
 
-  it('takes another client instead of one that hangs', async () => {
+  it('a publish takes another client instead of one that hangs', async () => {
     await using hubs = await openHubs();
     // Accepts connections and never says a word.
     const silent = createServer().listen(0, '127.0.0.1');
@@ -321,7 +321,7 @@ describe('bad input', () => {
     silent.close();
   });
 
-  it('holds what is to be published while the broker is away, and goes on in order', async () => {
+  it('a publish holds what is to be published while the broker is away, and goes on in order', async () => {
     await using hubs = await openHubs({}, 1_000);
     const producer = hubs.producer();
     const { consume } = publishing(async () => producer, {}, { attemptMs: 300, patienceMs: 500 });
@@ -334,7 +334,7 @@ describe('bad input', () => {
     expect(bodies(hubs.hubs.events('telemetry')).map(({ data }) => (data as { lsn: number }).lsn)).toEqual([1, 2, 3]);
   });
 
-  it('publishes where whoever asked for the partitions first has lost its lease', async () => {
+  it('a publish publishes where the host that asked for the partitions first has lost its lease', async () => {
     await using hubs = await openHubs();
     const opened = Promise.withResolvers<EventHubProducerClient>();
     const sink = new EventHubSink('telemetry', () => opened.promise);
@@ -353,7 +353,7 @@ describe('bad input', () => {
     expect(bodies(hubs.hubs.events('telemetry'))).toHaveLength(1);
   });
 
-  it('sends nothing once the fence says stop', async () => {
+  it('a publish sends nothing once the fence says stop', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();
     const sink = new EventHubSink('telemetry', async () => producer);
@@ -374,7 +374,7 @@ describe('bad input', () => {
 describe('every version of many documents', () => {
   const seed = suiteSeed();
 
-  it(`is there, each key in order, while links break at random (seed ${seed})`, async () => {
+  it(`every version of many documents is there, each key in order, while links break at random (seed ${seed})`, async () => {
     const random = new Random(seed);
     await using hubs = await openHubs({ seed, hubs: { telemetry: { partitions: 4 } } });
     const producer = hubs.producer();

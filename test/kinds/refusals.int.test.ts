@@ -102,7 +102,7 @@ const stored = async (id: string, key = 'k'): Promise<Doc | undefined> =>
   (await database.container('Sink').item(id, key).read<Doc>()).resource;
 
 describe('a copy is refused', () => {
-  test('where another source has its place, on one page or on two', async () => {
+  test('a copy is refused where another source has its place, on one page or on two', async () => {
     const [first, second] = [change({ id: 'a1', as: 'shared' }), change({ id: 'a2', as: 'shared' })];
     expect(await refusals(copier(), [first, second])).toEqual({ a2: 'collision' });
     expect(await refusals(copier(), [first])).toEqual({});
@@ -110,13 +110,13 @@ describe('a copy is refused', () => {
     expect(await stored('shared')).toMatchObject({ _src: { id: 'a1' } });
   });
 
-  test('where a document of somebody else lies, which stays as it is', async () => {
+  test('a copy is refused where a document of somebody else lies, which stays as it is', async () => {
     await database.container('Sink').items.create({ id: 'theirs', key: 'k', type: 'copied', text: 'mine' });
     expect(await refusals(copier(), [change({ id: 'b', as: 'theirs' })])).toEqual({ b: 'sink-occupied' });
     expect(await stored('theirs')).toMatchObject({ text: 'mine' });
   });
 
-  test('without an id, without the sink’s key, or where map throws; each change is named', async () => {
+  test('a copy is refused without an id, without the sink’s key, or where map throws; each change is named', async () => {
     const throws: CopySpec = {
       ...COPY,
       map: (doc) => {
@@ -134,13 +134,13 @@ describe('a copy is refused', () => {
     expect(await refusals(copier(throws), changes.slice(3))).toEqual({});
   });
 
-  test('when it is larger than Cosmos DB takes', async () => {
+  test('a copy is refused when it is larger than Cosmos DB takes', async () => {
     expect(await refusals(copier(), [change({ id: 'd', text: 'x'.repeat(2_200_000) })])).toEqual({
       d: 'too-large',
     });
   });
 
-  test('when its place depends on a joined document', async () => {
+  test('a copy is refused when its place depends on a joined document', async () => {
     const join = {
       name: 'other',
       of: { container: 'Source', type: 'thing' },
@@ -168,7 +168,7 @@ describe('a copy is refused', () => {
     );
   });
 
-  test('never for its id: what Cosmos DB would not take is stored under a digest', async () => {
+  test('a copy is never refused for its id: what Cosmos DB would not take is stored under a digest', async () => {
     expect(await refusals(copier(), [change({ id: 'f', as: 'a/b#c' })])).toEqual({});
     expect(await stored(sinkDocumentId('a/b#c'))).toMatchObject({ _src: { id: 'f' } });
   });

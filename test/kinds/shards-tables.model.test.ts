@@ -114,7 +114,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       return new ShardHistory(shards, { random, name, zombies, subject, wrong });
     }
 
-    it(`holds the rows of each document at every moment while keys move (seed ${SEED})`, async () => {
+    it(`a table of all shards holds the rows of each document at every moment while keys move (seed ${SEED})`, async () => {
       let moves = 0;
       const seeds = Array.from({ length: historiesOr(15) }, (_, index) => SEED + index);
       await pMap(

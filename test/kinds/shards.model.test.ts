@@ -110,7 +110,7 @@ async function assertExact(world: World, name: string, written: ReadonlyMap<stri
   assert.deepEqual(found.toSorted(byState), expected.toSorted(byState));
 }
 
-it(`counts each document once at every moment while keys move (seed ${SEED})`, async () => {
+it(`an aggregate of all shards counts each document once at every moment while keys move (seed ${SEED})`, async () => {
   let moves = 0;
   await histories(historiesOr(15), async (world, seed) => {
     const history = historyOf(world, seed);

@@ -44,7 +44,7 @@ const letters = async (): Promise<string[]> =>
     .map(({ projection, id, code, message }) => `${projection} ${id} ${code} ${message}`)
     .toSorted();
 
-it('parks a document without a tenant in every projection that reads it, until it has one', async () => {
+it('the engine parks a document without a tenant in every projection that reads it, until it has one', async () => {
   // The tenant is a field that is no part of the key, so the service lets it be missing.
   await host('customerId', (spec) => ({ ...spec, acrossTenants: true }));
   await order('none', { customerId: null });
@@ -61,7 +61,7 @@ it('parks a document without a tenant in every projection that reads it, until i
   expect(await summaries()).toEqual(['s1 none', 's1 number', 's1 right']);
 });
 
-it('parks a copy and a group for another tenant, and applies what belongs to its own', async () => {
+it('the engine parks a copy and a group for another tenant, and applies what belongs to its own', async () => {
   await host('storeId', (spec) => {
     if (spec.kind === 'copy')
       return {
@@ -88,7 +88,7 @@ it('parks a copy and a group for another tenant, and applies what belongs to its
   );
 });
 
-it('lets a projection that says so write for other tenants', async () => {
+it('the engine lets a projection that says so write for other tenants', async () => {
   await host('storeId', (spec) =>
     spec.kind === 'copy'
       ? { ...spec, acrossTenants: true, map: (doc, joined) => ({ ...spec.map(doc, joined), storeId: 's2' }) }

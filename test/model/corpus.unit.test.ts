@@ -90,7 +90,7 @@ test('a struck row is taken back, wrapped values go on', () => {
   expect(only(design('nested-bullets.md')).data).toMatchObject({ gb: 100 });
 });
 
-test.each(['projections-as-bullets.md', 'derived-from.md'])('projections otherwise than as a table: %s', (name) => {
+test.each(['projections-as-bullets.md', 'derived-from.md'])('projections in another form than a table: %s', (name) => {
   const [projection] = design(name).projections;
   expect(projection).toMatchObject({
     kind: 'aggregate',

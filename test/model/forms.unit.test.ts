@@ -39,7 +39,7 @@ SELECT * FROM c WHERE c.type = 'message'
 \`\`\`
 `;
 
-test('a heading that only speaks of containers is none, and what stands below it is of the only one', () => {
+test('a heading that only speaks of containers names no container, and what stands below it is of the only one', () => {
   expect(containers(MEMORY)).toEqual([['memory_store', '/sessionId']]);
   const { asked, model } = design(MEMORY);
   expect(model.containers[0]?.types.map(({ name, examples }) => [name, examples.length])).toEqual([['message', 1]]);
@@ -168,7 +168,7 @@ classDiagram
 A cache.
 `;
 
-test('names in code of headings, and a key in a class diagram, state containers', () => {
+test('a reader of forms names in code of headings, and a key in a class diagram, state containers', () => {
   expect(containers(DIAGRAM)).toEqual([
     ['migrations', '/cluster'],
     ['namespaces', ''],

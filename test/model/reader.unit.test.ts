@@ -217,7 +217,7 @@ test('examples without a type are of the type of their container; without an id 
   expect(codes(model)).toEqual(['example-id:7']);
 });
 
-test('a whole policy as JSON, and a root path that nobody stated', () => {
+test('a whole policy as JSON, and a root path that no text states', () => {
   const policy = body(`${EXAMPLES}\n- **Partition Key**: storeId\n\n#### Indexing Policy\n\`\`\`json
 { "indexingMode": "consistent", "automatic": true, "includedPaths": [{ "path": "/*" }], "excludedPaths": [{ "path": "/blob/*" }], "compositeIndexes": [] }
 \`\`\`\n`);

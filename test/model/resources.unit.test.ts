@@ -153,7 +153,7 @@ test('a template is read under the heading of its container too', () => {
   expect(design.model.containers[0]?.indexingPolicy?.excludedPaths).toEqual([{ path: '/*' }]);
 });
 
-test('a resource whose key isn’t known is none', () => {
+test('a resource whose key isn’t known isn’t read', () => {
   expect(() => read('bicep', BICEP.replace("'/storeId'\n", 'keyPath\n'), '')).toThrow(
     'none of the headings of a data-model document',
   );

@@ -211,7 +211,7 @@ test('a query in code is of the container that is named before it, and its call 
   expect(asked('```sql\nSELECT * FROM stores s WHERE s.city = @c\n```\n')).toEqual([['stores', undefined]]);
 });
 
-test('a query of another database is none of a container', () => {
+test('a query of another database reads no container', () => {
   expect(asked('**Before (SQLite):**\n```sql\nSELECT * FROM stores s WHERE s.city = ?\n```\n')).toEqual([]);
 });
 

@@ -41,7 +41,7 @@ const inOrder = (events: readonly Reading[]): string[] =>
   events.toSorted((a, b) => (a.at === b.at ? (a.id < b.id ? -1 : 1) : a.at < b.at ? -1 : 1)).map(({ id }) => id);
 
 describe('appending', () => {
-  it('puts each event once into the bin of its window, and goes on in the next where one is full', async () => {
+  it('a bin of its window gets each event once, and the next bin gets it where one is full', async () => {
     const container = await fresh();
     const bins = eventBins<Reading>({ container, window: 'hour', maxEvents: 4 });
     const events = Array.from({ length: 10 }, (_, n) => reading(n, n * 60_000));
@@ -56,7 +56,7 @@ describe('appending', () => {
     ]);
   });
 
-  it('ends where an earlier bin of the window is gone', async () => {
+  it('an append ends where an earlier bin of the window is gone', async () => {
     const container = await fresh();
     const bins = eventBins<Reading>({ container, window: 'hour', maxEvents: 1 });
     await bins.append(STREAM, [reading(1, 0), reading(2, 1)]);
@@ -64,7 +64,7 @@ describe('appending', () => {
     await expect(bins.append(STREAM, [reading(3, 2)])).rejects.toMatchObject({ code: 'contended' });
   });
 
-  it('holds bins to their bytes, and refuses an event that fits none', async () => {
+  it('an append holds bins to their bytes, and refuses an event that fits none', async () => {
     const container = await fresh();
     const bins = eventBins<Reading>({ container, window: 'day', maxBytes: 2_000 });
     const events = Array.from({ length: 12 }, (_, n) => reading(n, n, { text: 'é'.repeat(100 + n * 20) }));
@@ -83,12 +83,12 @@ describe('appending', () => {
     expect(await told(bins.read(STREAM, START, START + 24 * HOUR))).toEqual(inOrder(events));
   });
 
-  it.each([[{ id: '', at: START }], [{ id: 'a', at: 'soon' }]])('refuses %j', async (event) => {
+  it.each([[{ id: '', at: START }], [{ id: 'a', at: 'soon' }]])('an append refuses %j', async (event) => {
     const bins = eventBins({ container: await fresh(), window: 'hour' });
     await expect(bins.append(STREAM, [event])).rejects.toMatchObject({ code: 'option-invalid' });
   });
 
-  it('refuses bins that make no sense', async () => {
+  it('an append refuses bins that make no sense', async () => {
     const container = await fresh();
     expect(() => eventBins({ container, window: 'hour', maxEvents: 0 })).toThrow(/maxEvents is 0/);
     expect(() => eventBins({ container, window: 'hour', maxBytes: 2_000_000 })).toThrow(/maxBytes is 2000000/);
@@ -97,47 +97,50 @@ describe('appending', () => {
 });
 
 describe(`several writers at once, with answers lost and reads that lag (seed ${SEED})`, () => {
-  it.each([1, 2, 3])('leave each event once, in its window (history %i)', async (history) => {
-    const random = new Random(SEED + history);
-    const container = await fresh();
-    const events = Array.from({ length: 120 }, (_, n) => reading(n, random.int(3 * HOUR)));
-    const id = container.id;
-    world.emulator.faults({ failAfterEffect: 0.05, failBefore: 0.05, throttle: 0.02, replicaLagMs: 20 });
-    const writer = async (): Promise<void> => {
-      const bins = eventBins<Reading>({ container: world.client()(id), window: 'hour', maxEvents: 7 });
-      for (let n = 0; n < 25; n++) {
-        const some = Array.from({ length: 1 + random.int(12) }, () => random.pick(events));
-        await bins.append(STREAM, some);
-        for (const event of some) sent.add(event);
-      }
-    };
-    const sent = new Set<Reading>();
-    await Promise.all([writer(), writer(), writer()]);
-    world.emulator.faults({});
-    const all = await stored(container);
-    expect(all.flatMap((bin) => bin.events.map((event) => event.id)).toSorted()).toEqual(
-      [...sent].map((event) => event.id).toSorted(),
-    );
-    for (const bin of all) {
-      expect(bin.count).toBe(bin.events.length);
-      expect(bin.count).toBeLessThanOrEqual(7);
-      for (const { at } of bin.events) expect(String(at).slice(0, 13)).toBe(bin.window.slice(0, 13));
-    }
-    for (const of of Map.groupBy(all, ({ window }) => window).values()) {
-      const numbers = of.toSorted((a, b) => a.number - b.number);
-      expect(numbers.map(({ number }) => number)).toEqual(numbers.keys().toArray());
-      expect(numbers.map(({ sealed }) => sealed)).toEqual(numbers.map((_, index) => index < numbers.length - 1));
-    }
-    const bins = eventBins<Reading>({ container, window: 'hour' });
-    for (const [from, to] of [
-      [0, 3 * HOUR],
-      [HOUR / 2, 2 * HOUR + 1],
-      [HOUR, HOUR],
-    ] as const) {
-      const within = [...sent].filter(
-        ({ at }) => Date.parse(String(at)) - START >= from && Date.parse(String(at)) - START < to,
+  it.each([1, 2, 3])(
+    'several writers at once, with answers lost and reads that lag leave each event once, in its window (history %i)',
+    async (history) => {
+      const random = new Random(SEED + history);
+      const container = await fresh();
+      const events = Array.from({ length: 120 }, (_, n) => reading(n, random.int(3 * HOUR)));
+      const id = container.id;
+      world.emulator.faults({ failAfterEffect: 0.05, failBefore: 0.05, throttle: 0.02, replicaLagMs: 20 });
+      const writer = async (): Promise<void> => {
+        const bins = eventBins<Reading>({ container: world.client()(id), window: 'hour', maxEvents: 7 });
+        for (let n = 0; n < 25; n++) {
+          const some = Array.from({ length: 1 + random.int(12) }, () => random.pick(events));
+          await bins.append(STREAM, some);
+          for (const event of some) sent.add(event);
+        }
+      };
+      const sent = new Set<Reading>();
+      await Promise.all([writer(), writer(), writer()]);
+      world.emulator.faults({});
+      const all = await stored(container);
+      expect(all.flatMap((bin) => bin.events.map((event) => event.id)).toSorted()).toEqual(
+        [...sent].map((event) => event.id).toSorted(),
       );
-      expect(await told(bins.read(STREAM, START + from, START + to))).toEqual(inOrder(within));
-    }
-  });
+      for (const bin of all) {
+        expect(bin.count).toBe(bin.events.length);
+        expect(bin.count).toBeLessThanOrEqual(7);
+        for (const { at } of bin.events) expect(String(at).slice(0, 13)).toBe(bin.window.slice(0, 13));
+      }
+      for (const of of Map.groupBy(all, ({ window }) => window).values()) {
+        const numbers = of.toSorted((a, b) => a.number - b.number);
+        expect(numbers.map(({ number }) => number)).toEqual(numbers.keys().toArray());
+        expect(numbers.map(({ sealed }) => sealed)).toEqual(numbers.map((_, index) => index < numbers.length - 1));
+      }
+      const bins = eventBins<Reading>({ container, window: 'hour' });
+      for (const [from, to] of [
+        [0, 3 * HOUR],
+        [HOUR / 2, 2 * HOUR + 1],
+        [HOUR, HOUR],
+      ] as const) {
+        const within = [...sent].filter(
+          ({ at }) => Date.parse(String(at)) - START >= from && Date.parse(String(at)) - START < to,
+        );
+        expect(await told(bins.read(STREAM, START + from, START + to))).toEqual(inOrder(within));
+      }
+    },
+  );
 });

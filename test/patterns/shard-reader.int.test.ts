@@ -43,24 +43,27 @@ const inOrder = (a: View, b: View): number =>
 const idsOf = (views: readonly View[]): string[] => views.map(({ id }) => id).toSorted();
 
 describe(`reading shards (seed ${SEED})`, () => {
-  it.each([1, 3, 10, 64, 1_000])('tells every document once, in order, by pages of %i', async (pageSize) => {
-    const { container, views, key } = await filled(pageSize === 1 ? 40 : 150);
-    const query = { partitionKeys: key.all('p'), orderBy: [{ path: '/at' }], pageSize };
-    const all: View[] = [];
-    const sizes: number[] = [];
-    let continuation: string | undefined;
-    do {
-      const page = await readShards<View>(container, { ...query, continuation });
-      sizes.push(page.items.length);
-      all.push(...page.items);
-      continuation = page.continuation;
-    } while (continuation !== undefined);
-    // Every page is full but the last.
-    expect(sizes.slice(0, -1).every((size) => size === pageSize)).toBe(true);
-    expect(idsOf(all)).toEqual(idsOf(views));
-    for (const [index, view] of all.slice(1).entries())
-      expect(inOrder(all[index] ?? view, view)).toBeLessThanOrEqual(0);
-  });
+  it.each([1, 3, 10, 64, 1_000])(
+    'a reader of shards tells every document once, in order, by pages of %i',
+    async (pageSize) => {
+      const { container, views, key } = await filled(pageSize === 1 ? 40 : 150);
+      const query = { partitionKeys: key.all('p'), orderBy: [{ path: '/at' }], pageSize };
+      const all: View[] = [];
+      const sizes: number[] = [];
+      let continuation: string | undefined;
+      do {
+        const page = await readShards<View>(container, { ...query, continuation });
+        sizes.push(page.items.length);
+        all.push(...page.items);
+        continuation = page.continuation;
+      } while (continuation !== undefined);
+      // Every page is full but the last.
+      expect(sizes.slice(0, -1).every((size) => size === pageSize)).toBe(true);
+      expect(idsOf(all)).toEqual(idsOf(views));
+      for (const [index, view] of all.slice(1).entries())
+        expect(inOrder(all[index] ?? view, view)).toBeLessThanOrEqual(0);
+    },
+  );
 
   it('filters, and goes downwards', async () => {
     const { container, views, key } = await filled(120);
@@ -78,7 +81,7 @@ describe(`reading shards (seed ${SEED})`, () => {
       expect(inOrder(found[index] ?? view, view)).toBeGreaterThanOrEqual(0);
   });
 
-  it('asks shards of a hierarchical key', async () => {
+  it('a reader of shards asks shards of a hierarchical key', async () => {
     const container = await world.create('tenants', ['/tenant', '/pk']);
     const key = shardedKey({ shards: 3, by: 'time' });
     for (let n = 0; n < 9; n++)
@@ -89,7 +92,7 @@ describe(`reading shards (seed ${SEED})`, () => {
     expect(continuation).toBeUndefined();
   });
 
-  it('refuses a continuation of another query, and what is none', async () => {
+  it('a reader of shards refuses a continuation of another query, and what isn’t a continuation', async () => {
     const { container, key } = await filled(30);
     const query = { partitionKeys: key.all('p'), orderBy: [{ path: '/at' }], pageSize: 2 };
     const { continuation } = await readShards<View>(container, query);

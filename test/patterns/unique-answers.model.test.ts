@@ -108,14 +108,14 @@ async function history(seed: number, across: boolean, totals: Totals): Promise<v
 }
 
 describe(`answers under stale reads (seed ${SEED})`, () => {
-  it.each(MODES)('are those of one request after the other, %s', async (_, across) => {
+  it.each(MODES)('answers under stale reads are those of one request after the other, %s', async (_, across) => {
     const totals = { done: 0, refused: 0 };
     for (let n = 0; n < HISTORIES; n++) await history(SEED + n + (across ? 0 : HISTORIES), across, totals);
     expect(totals.done).toBeGreaterThan(HISTORIES);
     expect(totals.refused).toBeGreaterThan(HISTORIES);
   });
 
-  it.each(MODES)('refuse none of 300 documents created at once, %s', async (name, across) => {
+  it.each(MODES)('answers under stale reads refuse none of 300 documents created at once, %s', async (name, across) => {
     const { users, clients, tenantOf } = await scene(`many-${name.replaceAll(' ', '-')}`, across);
     world.emulator.faults(FAULTS);
     const answers = await Promise.all(
@@ -154,7 +154,7 @@ describe(`answers under stale reads (seed ${SEED})`, () => {
   });
 
   it.each(['Prefer', 'prefer'])(
-    'need the content of no answer that the client asks for by itself (%s)',
+    'answers under stale reads need the content of no answer that the client asks for by itself (%s)',
     async (header) => {
       const made = await scene(`minimal-${header}`, true);
       const defaultHeaders = { [header]: 'return=minimal' };

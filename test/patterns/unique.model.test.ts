@@ -137,7 +137,7 @@ describe(`a unique value (seed ${SEED})`, () => {
   it.each([
     ['across partitions', true],
     ['within one', false],
-  ])('has one owner %s after any history, and comes free again', async (_, across) => {
+  ])('a unique value has one owner %s after any history, and comes free again', async (_, across) => {
     const totals = { done: 0, killed: 0, refused: 0, expired: 0 };
     for (let n = 0; n < HISTORIES; n++) await history(SEED + n + (across ? 0 : HISTORIES), totals, across);
     expect(totals.done).toBeGreaterThan(HISTORIES);

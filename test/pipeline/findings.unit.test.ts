@@ -31,7 +31,7 @@ test.each([0, -1, 1.5, Number.NaN])('the version %d', (version) =>
   expect(codes(sums('a', version))).toEqual(['projection-version']),
 );
 
-test('an empty join, a lag that is none, and a type that feeds itself', () => {
+test('an empty join, a lag that isn’t valid, and a type that feeds itself', () => {
   const self = copy('self', {
     from: m.Orders.order,
     into: m.Orders.order,

@@ -183,7 +183,7 @@ test('what contradicts the model does not compile', () => {
 test.each([
   ['nothing to set', { set: {} }, 'embed-set'],
   ['another onDelete', { onDelete: 'forget' as never }, 'on-delete'],
-  ['a lag that is none', { maxLag: 'soon' }, 'max-lag'],
+  ['a lag that isn’t valid', { maxLag: 'soon' }, 'max-lag'],
 ])('%s is a finding', (_what, more, code) => {
   const spec = { from: m.Customers.customer, into: m.Orders.order, on, set: { customerName: () => 'n' }, ...more };
   expect(embed('x', spec).findings).toMatchObject([{ code }]);

@@ -7,14 +7,14 @@ import { NO_POSTGRES, type PostgresServer, startPostgres } from '../support/post
 
 const signal = new AbortController().signal;
 
-it('refuses what is no address of PostgreSQL, without showing it', () => {
+it('a client of PostgreSQL refuses what is no address of PostgreSQL, without showing it', () => {
   for (const url of ['redis://secret@x', 'secret'])
     expect(() => openDatabase(url)).toThrow(
       expect.objectContaining({ code: 'setting-invalid', message: expect.not.stringContaining('secret') }),
     );
 });
 
-it('says that a server that isn’t there is unreachable', async () => {
+it('a client of PostgreSQL says that a server that isn’t there is unreachable', async () => {
   const database = openDatabase('postgres://a@127.0.0.1:1/x');
   const error: unknown = await database
     .transaction(async () => undefined, { signal })
@@ -43,7 +43,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       await server?.[Symbol.asyncDispose]();
     });
 
-    it('ends a transaction that stalls, so that its locks don’t last', async () => {
+    it('a client of PostgreSQL ends a transaction that stalls, so that its locks don’t last', async () => {
       const { promise: stalled, resolve: wake } = Promise.withResolvers<void>();
       const { promise: locked, resolve: note } = Promise.withResolvers<void>();
       const zombie = database.transaction(
@@ -66,7 +66,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       expect((await client.query('SELECT n FROM t')).rows).toEqual([{ n: 2 }]);
     });
 
-    it('sends nothing after its time, nor after its signal', async () => {
+    it('a client of PostgreSQL sends nothing after its time, nor after its signal', async () => {
       const slow = database.transaction(
         async (session) => {
           await session.query('SELECT pg_sleep(0.05)');
@@ -87,7 +87,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       expect((await client.query('SELECT n FROM t')).rows).toEqual([{ n: 2 }]);
     });
 
-    it('goes on after a server that ended its connections', async () => {
+    it('a client of PostgreSQL goes on after a server that ended its connections', async () => {
       await client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
       const attempt = () => database.transaction((session) => session.query('SELECT n FROM t'), { signal });
       const found = await attempt().catch(attempt);

@@ -111,7 +111,7 @@ async function limited({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, 
       const charge = charges.get(name) ?? 0;
       // Otherwise it would say nothing.
       expect(charge).toBeGreaterThan(4 * ruPerSecond);
-      // A second's worth was saved up, and what was under way together at the end nobody waited for.
+      // A second's worth was saved up, and what was under way together at the end no one waited for.
       expect(charge).toBeLessThan(2 * ruPerSecond * (1 + seconds));
     }
   };
@@ -124,7 +124,7 @@ async function limited({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, 
   return { plain: stage, stage: { ...stage, services } satisfies Stage, expectKept, derive };
 }
 
-it('a live host, a rebuild and a replay', async (context) => {
+it('a live host, a rebuild and a replay keep to the budget', async (context) => {
   const { stage, expectKept, derive } = await limited(context);
   await expectKept(20, () => derive(stage), 'Summaries');
   const summaries = options(stage, 'summaries@2', signal);
@@ -132,7 +132,7 @@ it('a live host, a rebuild and a replay', async (context) => {
   await expectKept(20, () => replay({ ...summaries, from: 'beginning', cold: true }), 'SummariesTwo');
 });
 
-it('verify, and repair', async (context) => {
+it('verify and repair keep to the budget', async (context) => {
   const { plain, stage, expectKept, derive } = await limited(context);
   await derive(plain);
   for (let n = 0; n < ORDERS; n++) await plain.container('Summaries').item(`o${n}`, 's1').delete();
@@ -142,7 +142,7 @@ it('verify, and repair', async (context) => {
   expect(await verify(plain.loaded, plain.services, look)).toMatchObject({ different: 0 });
 });
 
-it('a redrive', async (context) => {
+it('a redrive keeps to the budget', async (context) => {
   const { plain, stage, expectKept, derive } = await limited(context);
   let broken = true;
   const projections = stage.loaded.pipeline.projections.map((spec) => {
@@ -161,7 +161,7 @@ it('a redrive', async (context) => {
   expect(await new DeadLetters(plain.services.place.state).list()).toEqual([]);
 });
 
-it('a sweep', async (context) => {
+it('a sweep keeps to the budget', async (context) => {
   const { plain, stage, expectKept, derive } = await limited(context, COLD);
   await derive(plain);
   const { pipeline, model } = stage.loaded;
@@ -171,7 +171,7 @@ it('a sweep', async (context) => {
   await expectKept(20, () => sweepArchive(archive, { now: Date.now(), gate, signal, dryRun: false }), 'Orders');
 });
 
-it('a migration', async (context) => {
+it('a migration keeps to the budget', async (context) => {
   const { plain, stage, expectKept } = await limited(context);
   await plain.services.place.database.containers.create({ id: 'Moved', partitionKey: { paths: ['/customerId'] } });
   const { database, state } = stage.services.place;

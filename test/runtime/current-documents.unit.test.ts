@@ -47,19 +47,19 @@ const current = async (access: DocumentAccess) =>
   ).get(delivered);
 
 describe('the current document of a delivered one', () => {
-  it('is what is stored under the delivered etag, with the delivered lsn', async () => {
+  it('the current document of a delivered one is what is stored under the delivered etag, with the delivered lsn', async () => {
     const access = scripted(stored('b', 100));
     expect(await current(access)).toEqual({ ...stored('b', 100), _lsn: 7 });
     expect(access.reads).toBe(1);
   });
 
-  it('is waited for while a replica is behind, older version or none', async () => {
+  it('the current document of a delivered one is waited for while a replica is behind, older version or none', async () => {
     expect(await current(scripted(undefined, stored('a', 99), stored('b', 100)))).toMatchObject({
       placedAt: '2026-01-01T10:00:00.000Z',
     });
   });
 
-  it('is left out at once where a newer version is there: that one is still to be delivered', async () => {
+  it('the current document of a delivered one is left out at once where a newer version is there: that one is still to be delivered', async () => {
     const access = scripted(stored('c', 101));
     expect(await current(access)).toBeUndefined();
     expect(access.reads).toBe(1);
@@ -68,14 +68,14 @@ describe('the current document of a delivered one', () => {
   it.each([
     ['gone', undefined],
     ['another version of the same second', stored('c', 100)],
-  ])('is left out once reads are settled and it is %s', async (_, answer) => {
+  ])('the current document of a delivered one is left out once reads are settled and it is %s', async (_, answer) => {
     const access = scripted(answer);
     expect(await current(access)).toBeUndefined();
     expect(access.reads).toBeGreaterThan(1);
   });
 });
 
-it('reads a document without a key value by its _rid', async () => {
+it('the reader of delivered documents reads a document without a key value by its _rid', async () => {
   const raw = { id: 'o', placedAt: '2026-01-01T10:00:00Z', _rid: 'r', _etag: 'b', _ts: 100, _lsn: 7 };
   const kept = { id: 'o', placedAt: '2026-01-01T10:00:00.000Z', _rid: 'r', _etag: 'b', _ts: 100 };
   const asked: unknown[] = [];
@@ -92,7 +92,7 @@ it('reads a document without a key value by its _rid', async () => {
   expect(asked).toEqual([['Orders', ['r']]]);
 });
 
-it('tells texts that the host rewrites from others', () => {
+it('the reader of delivered documents tells texts that the host rewrites from others', () => {
   expect(mayBeRewritten({ a: [{ b: '2026-01-01T10:00:00Z' }] })).toBe(true);
   expect(mayBeRewritten({ a: '2026-01-01', b: 5, c: null, d: ['T10:00:00'] })).toBe(false);
 });

@@ -4,7 +4,7 @@ import { eventHubs } from '../../src/runtime/event-hubs.ts';
 import { checkGroup } from '../../src/access/consumer-group.ts';
 import { openHubs } from '../emulator/hubs.ts';
 
-it('asks for hubs and consumer groups before anything starts', async () => {
+it('the opening of hubs asks for hubs and consumer groups before anything starts', async () => {
   const listener = { name: 'listener', key: 'bGlzdGVu', rights: ['Listen'] as const };
   const sender = { name: 'sender', key: 'c2VuZA==', rights: ['Send'] as const };
   await using hubs = await openHubs({ keys: [listener, sender] });
@@ -45,7 +45,7 @@ it('asks for hubs and consumer groups before anything starts', async () => {
   await expect(sending.check('telemetry', '$Default')).rejects.toMatchObject(denied);
 });
 
-it('takes five readers beside it for an answer: the group is there', async () => {
+it('the opening of hubs takes five readers beside it for an answer: the group is there', async () => {
   await using hubs = await openHubs();
   const readers = Array.from({ length: 5 }, () => hubs.read(hubs.consumer(), '0', { offset: '-1' }));
   await hubs.producer().sendBatch([{ body: 1 }], { partitionId: '0' });

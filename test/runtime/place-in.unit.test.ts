@@ -30,7 +30,7 @@ it.each([
     `Error: Cannot find module '/app/pipeline/nowhere.ts' imported from /app/pipeline/pipeline.ts\n${INSIDE}`,
     undefined,
   ],
-] as const)('names the place of %s', (_, stack, place) => {
+] as const)('the stack of an error names the place of %s', (_, stack, place) => {
   const error = Object.assign(new Error('…'), { stack });
   expect(placeIn('/app/pipeline', error)).toEqual(place && { file: `/app/pipeline/${place[0]}`, line: place[1] });
 });

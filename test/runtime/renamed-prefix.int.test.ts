@@ -52,7 +52,7 @@ it('`run` refuses a renamed pipeline, which would read everything from the begin
   expect(await runAs('after')).toMatchObject({ host: 'here' });
 });
 
-it('says nothing of what isn’t there: others name it better', async () => {
+it('the check of the prefix says nothing of what isn’t there: others name it better', async () => {
   const { loaded, services, settings } = stage;
   const check = async (): Promise<void> => refuseRenamedPrefix(loaded.pipeline, services, settings);
   await stage.container('Orders').delete();

@@ -30,7 +30,7 @@ async function requestsOf(stage: SpreadStage, shards: number): Promise<number> {
   return after.reduce((sum, [kind, count]) => sum + count - (before[kind] ?? 0), 0);
 }
 
-it('takes a host few requests a shard, because what shards share is asked once', async () => {
+it('a start over shards takes a host few requests a shard, because what shards share is asked once', async () => {
   const first = new Map<number, number>();
   const later = new Map<number, number>();
   for (const shards of [FEW, MORE]) {

@@ -9,7 +9,7 @@ import { assertExact, given } from './spread-world.ts';
 const { signal } = new AbortController();
 const KILLS = Number(process.env['MILLRACE_HISTORIES'] ?? 2);
 
-it('counts each document once after hosts were killed at random', async (context) => {
+it('a host of all shards counts each document once after hosts were killed at random', async (context) => {
   const { stage, application } = await given(context);
   const stopping = new AbortController();
   const writing = (async () => {

@@ -15,7 +15,7 @@ import { Application, assertExact, given } from './spread-world.ts';
 const { signal } = new AbortController();
 const PATIENCE = { timeout: 60_000, interval: 50 };
 
-it('derives in each shard, and the totals of all shards in the global place', async (context) => {
+it('a host of all shards derives in each shard, and the totals of all shards in the global place', async (context) => {
   const { stage, application, host } = await given(context);
   await application.order('s0', 'north', 'o1', 100);
   await application.order('s1', 'west', 'o1', 20, { countryId: 'DE' });
@@ -38,7 +38,7 @@ it('derives in each shard, and the totals of all shards in the global place', as
   await assertExact(stage, application);
 });
 
-it('reads a shard that is added and deleted while hosts run', async (context) => {
+it('a host of all shards reads a shard that is added and deleted while hosts run', async (context) => {
   const { stage, application, host } = await given(context, ['north']);
   await application.order('s0', 'north', 'o1', 100);
   const [one, two] = [await host('one'), await host('two')];
@@ -96,7 +96,7 @@ it('a shard that does not answer stops no other, and is read once it answers', a
   await assertExact(stage, both);
 });
 
-it('keeps each in its place: locators of totals, epochs, letters', async (context) => {
+it('a host of all shards keeps each in its place: locators of totals, epochs, letters', async (context) => {
   const { stage, application, host } = await given(context, ['north', 'west']);
   await application.order('s0', 'north', 'o1', 100);
   // No handler can compute with this time, so the change is parked.
@@ -136,7 +136,7 @@ it('keeps each in its place: locators of totals, epochs, letters', async (contex
   await assertExact(stage, application);
 });
 
-it('does not start if the stored map has other containers than the document states', async (context) => {
+it('a host of all shards does not start if the stored map has other containers than the document states', async (context) => {
   const { stage } = await given(context, []);
   const [map] = stage.loaded.model.shardMaps ?? [];
   const model = { ...stage.loaded.model, shardMaps: [{ ...map!, reference: [] }] };

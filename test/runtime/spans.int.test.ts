@@ -40,7 +40,7 @@ async function drain(): Promise<void> {
 const sum = (all: readonly { readonly attributes: Attributes }[], name: string): number =>
   all.reduce((total, { attributes }) => total + Number(attributes[name] ?? 0), 0);
 
-it('shows each read, its page below it, the projections below that, and their requests below those', async () => {
+it('a trace shows each read, its page below it, the projections below that, and their requests below those', async () => {
   const { all, named, under } = recordedSpans();
   onTestFinished(startTracing());
   for (let n = 0; n < 20; n++) await stage.container('Orders').items.create(order(n));
@@ -89,7 +89,7 @@ it('shows each read, its page below it, the projections below that, and their re
     expect(PAGE).toContain(`\`${name}\``);
 });
 
-it('shows what a host does with its leases, with the requests below', async () => {
+it('a trace shows what a host does with its leases, with the requests below', async () => {
   const { named, under } = recordedSpans();
   onTestFinished(startTracing());
   await stage.container('Orders').items.create(order(1));

@@ -12,7 +12,7 @@ const STORE = 'store-1';
 const STEPS = 2_000;
 type Stored = Readonly<Record<string, unknown>>;
 
-it('have the containers, keys and ids that they had', async () => {
+it('stored documents have the containers, keys and ids that they had', async () => {
   const stage = await openStage({}, STOREFRONT);
   onTestFinished(() => stage[Symbol.asyncDispose]());
   let steps = 0;

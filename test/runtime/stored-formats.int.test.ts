@@ -76,7 +76,7 @@ describe(`a host at work that meets a document of a later version (seed ${SEED})
     ['own', 'Days', "c.type = 'day'", '_mr'],
     ['own', 'Summaries', "c.type = 'summary'", '_mr'],
   ] as const)(
-    'waits for a %s in %s: parks nothing, writes nothing over it, and goes on',
+    'a host at work that meets a document of a later version waits for a %s in %s: parks nothing, writes nothing over it, and goes on',
     async (kind, name, where, field) => {
       const lines: string[] = [];
       const endWatch = watchTroubles((line) => lines.push(line));
@@ -114,7 +114,7 @@ describe(`a host at work that meets a document of a later version (seed ${SEED})
     },
   );
 
-  it('takes no lease of a later version, and goes on with it afterwards', async () => {
+  it('a host at work that meets a document of a later version takes no lease of a later version, and goes on with it afterwards', async () => {
     const random = new Random(SEED);
     const first = await live(stage, 'first');
     await writeAll(random);
@@ -146,7 +146,7 @@ describe('a format that is raised in two releases', () => {
     for (const kind of Object.keys(FORMATS) as Kind[]) Object.assign(FORMATS[kind], stored[kind]);
   });
 
-  it('is written, read beside the one before, and taken back, and everything derived stays exact', async () => {
+  it('a format that is raised in two releases is written, read beside the one before, and taken back, and everything derived stays exact', async () => {
     const random = new Random(SEED);
     const work = async (format: Format, host: string): Promise<void> => {
       every(format);

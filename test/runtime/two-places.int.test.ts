@@ -55,7 +55,7 @@ const typesIn = async ({ state }: Pick<Place, 'state'>): Promise<string[]> => {
   return (await state.items.query<string>(query).fetchAll()).resources.toSorted();
 };
 
-it('have their own sinks from documents of one id, and begin and continue apart', async (context) => {
+it('two places have their own sinks from documents of one id, and begin and continue apart', async (context) => {
   const { home, east, derive } = await twoPlaces(context);
   await home.container('Customers').items.create({ id: 'c1', type: 'customer', storeId: 's1', name: 'Home' });
   await east.container('Customers').items.create({ id: 'c1', type: 'customer', storeId: 's1', name: 'East' });
@@ -75,7 +75,7 @@ it('have their own sinks from documents of one id, and begin and continue apart'
   for (const rid of rids) expect(leases.resources.filter((id) => id.includes(`_${rid}_`))).not.toEqual([]);
 });
 
-it('have their own epochs, gates and dead letters; the views are there once', async (context) => {
+it('two places have their own epochs, gates and dead letters; the views are there once', async (context) => {
   const { home, east, derive } = await twoPlaces(context);
   await home.container('Orders').items.create(order('o1', 100));
   // No handler can compute with this time, so the change is parked.

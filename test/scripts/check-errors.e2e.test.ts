@@ -30,7 +30,7 @@ function run(files: Readonly<Record<string, string>>): { code: number | null; er
   return { code: status, errors: stderr.split('\n').filter(Boolean) };
 }
 
-it('passes codes that are thrown and explained', () => {
+it('the check of errors passes codes that are thrown and explained', () => {
   expect(run(CLEAN)).toEqual({ code: 0, errors: [] });
 });
 
@@ -66,7 +66,7 @@ it.each([
     CLEAN['src/feed/errors.ts'].replace('Another host', 'Host …'),
     /^lease-lost \(feed\): its meaning isn't/,
   ],
-])('finds %s', (_, file, text, message) => {
+])('the check of errors finds %s', (_, file, text, message) => {
   const { code, errors } = run({ ...CLEAN, [file]: text });
   expect(errors).toEqual([expect.stringMatching(message)]);
   expect(code).toBe(1);

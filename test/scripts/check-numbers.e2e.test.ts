@@ -42,7 +42,7 @@ function check(changed: Readonly<Record<string, string>>): { code: number | null
   return { code: status, out: stdout, errors: stderr.split('\n').filter(Boolean) };
 }
 
-it('passes what is defined, enforced, shown and cited, and counts it', () => {
+it('the check of numbers passes what is defined, enforced, shown and cited, and counts it', () => {
   const { code, out, errors } = check({});
   expect(errors).toEqual([]);
   expect(out).toMatch(/^numbers: 1 assumptions, 1 invariants in 1 documents; \d+ citations.*; 3 tests named/);
@@ -103,7 +103,7 @@ it.each<[string, string, string, RegExp]>([
   ],
   ['no test at all', 'docs/SPEC-sums.md', spec(G1, row('G2', '`fold.ts`', 'same')), /-G2: "same" names no test/],
   ['a script that is gone', 'docs/SPEC-sums.md', spec(G1, row('G2', '`fold.ts`', '`npm run lost`')), /no script lost/],
-])('refuses %s', (_, file, text, message) => {
+])('the check of numbers refuses %s', (_, file, text, message) => {
   const ambiguous =
     file === 'src/model/fold.ts' ? { 'docs/SPEC-sums.md': spec(G1.replace('sums/fold.ts', 'fold.ts')) } : {};
   const { code, errors } = check({ ...ambiguous, [file]: text });

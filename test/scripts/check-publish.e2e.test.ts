@@ -37,7 +37,7 @@ const ADDRESSED = {
 const README =
   '[A page](docs/page.md#top), [all](docs/), [here](#here), [there](https://there.example) ![](docs/page.md)';
 
-it('publishes with addresses, and every link of the README in the repository', () => {
+it('the check before publishing publishes with addresses, and every link of the README in the repository', () => {
   expect(check({ ...ADDRESSED, repository: 'github:someone/millrace' }, README)).toMatchObject({ code: 0 });
 });
 
@@ -59,14 +59,14 @@ it.each<[string, object, string, RegExp[]]>([
     README,
     [/not one on GitHub.*npm pkg set/, /not an https address.*npm pkg set/],
   ],
-])('refuses where %s, with causes and remedies', (_, manifest, readme, messages) => {
+])('the check before publishing refuses where %s, with causes and remedies', (_, manifest, readme, messages) => {
   const { code, said } = check(manifest, readme);
   expect(code).toBe(1);
   for (const message of messages) expect(said).toMatch(message);
   expect(said.trim().split('\n')).toHaveLength(messages.length + 1);
 });
 
-it('is asked by npm before this package is published, whose README would have working links with an address', () => {
+it('the check before publishing is asked by npm before this package is published, whose README would have working links with an address', () => {
   const manifest = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
   expect(manifest.scripts['prepublishOnly']).toBe('node scripts/check-publish.ts');
   for (const part of ['docs', 'examples']) cpSync(join(here, part), join(root, part), { recursive: true });

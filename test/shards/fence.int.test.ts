@@ -1,25 +1,11 @@
 import type { Container, OperationInput } from '@azure/cosmos';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Router, openRouter } from '../../src/client.ts';
 import { fenceId } from '../../src/shards/map/fences.ts';
-import {
-  type Mapping,
-  type Shard,
-  type ShardMap,
-  ShardMapManager,
-  type ShardMapManagerOptions,
-} from '../../src/shards/index.ts';
-import { type Around, SCHEMA, ShardStage, bodyOf } from './shard-stage.ts';
+import { type Mapping, type Shard, type ShardMap, ShardMapManager } from '../../src/shards/index.ts';
+import { type Around, SCHEMA, bodyOf, useShardMaps } from './shard-stage.ts';
 
-let stage: ShardStage;
-let options: ShardMapManagerOptions;
-let manager: ShardMapManager;
-beforeAll(async () => {
-  stage = await ShardStage.open();
-  options = await stage.options();
-  manager = await ShardMapManager.create(options);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const { stage, options, manager } = await useShardMaps();
 
 interface Scene {
   readonly map: ShardMap;
@@ -64,7 +50,7 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
   );
 
 describe('a fenced write', () => {
-  it('that arrives after its key went offline takes no effect', async () => {
+  it('a fenced write that arrives after its key went offline takes no effect', async () => {
     const { map, west, east, mapping } = await scene();
     const held = Promise.withResolvers<void>();
     const sent = Promise.withResolvers<void>();
@@ -88,7 +74,7 @@ describe('a fenced write', () => {
     expect([await idsIn(west), await idsIn(east)]).toEqual([[], ['o']]);
   });
 
-  it('is sent again by the new mapping, if its key is online again', async () => {
+  it('a fenced write is sent again by the new mapping, if its key is online again', async () => {
     const { map, west, mapping } = await scene();
     let sent = 0;
     await using router = await route(map, async (request, send) => {
@@ -101,7 +87,7 @@ describe('a fenced write', () => {
     expect(await idsIn(west)).toEqual(['o']);
   });
 
-  it('is refused without a fence, until the mapping goes offline and online', async () => {
+  it('a fenced write is refused without a fence, until the mapping goes offline and online', async () => {
     const { map, west, mapping } = await scene();
     await using router = await route(map);
     await ordersIn(west).item(fenceId(west.id), 5).delete();
@@ -112,7 +98,7 @@ describe('a fenced write', () => {
     expect(await idsIn(west)).toEqual(['o', 'p']);
   });
 
-  it('takes effect whole or not at all', async () => {
+  it('a fenced write takes effect whole or not at all', async () => {
     const { map, west } = await scene();
     await using router = await route(map);
     await router.batch(5, 'Orders', [create('o')]);
@@ -125,7 +111,7 @@ describe('a fenced write', () => {
     expect(await codeOf(router.batch(5, 'Currencies', []))).toBe('unsupported');
   });
 
-  it('whose answer is lost is sent again only if it may take effect twice', async () => {
+  it('a fenced write whose answer is lost is sent again only if it may take effect twice', async () => {
     const { map, west } = await scene();
     let lost = 0;
     await using router = await route(map, async (request, send) => {
@@ -140,7 +126,7 @@ describe('a fenced write', () => {
     expect(await idsIn(west)).toEqual(['o', 'p']);
   });
 
-  it('leaves nothing of the fence in what routers read', async () => {
+  it('a fenced write leaves nothing of the fence in what routers read', async () => {
     const { map } = await scene();
     await using router = await route(map);
     await router.batch(5, 'Orders', [upsert('o')]);
@@ -149,7 +135,7 @@ describe('a fenced write', () => {
     expect(items).toEqual(['o']);
   });
 
-  it('costs a patch of the fence, and one key takes writes one after the other', async () => {
+  it('a fenced write costs a patch of the fence, and one key takes writes one after the other', async () => {
     const { map, west } = await scene();
     const [{ charged }, bare] = [await charge(west, true), await charge(west, false)];
     let [requests, again] = [0, 0];
@@ -186,7 +172,7 @@ async function charge(shard: Shard, fenced: boolean): Promise<{ charged: number 
 }
 
 describe('fences', () => {
-  it('are set by the process that finishes an operation', async () => {
+  it('fences are set by the process that finishes an operation', async () => {
     const { map, west, mapping } = await scene();
     // This process dies between the local map and the fence.
     const stopped = Promise.withResolvers<void>();
@@ -205,7 +191,7 @@ describe('fences', () => {
     expect(await map.mapping(5)).toMatchObject({ status: 'offline' });
   });
 
-  it('are as before after an operation that was undone', async () => {
+  it('fences are as before after an operation that was undone', async () => {
     const { map, west, east, mapping } = await scene();
     const offline = await map.markOffline(mapping);
     await stage.remove(east.location.database, 'shardmap');
@@ -216,7 +202,7 @@ describe('fences', () => {
     expect(await fenceIn(west)).toMatchObject({ mapping: id });
   });
 
-  it('are for list maps, and for containers whose key is the key of the map alone', async () => {
+  it('fences are for list maps, and for containers whose key is the key of the map alone', async () => {
     const made = (kind: 'List' | 'Range', schema: typeof FENCED): Promise<string> =>
       codeOf(manager[`create${kind}Map`](`unfit${(names += 1)}`, { keyType: 'int32', schema }));
     expect(await made('Range', FENCED)).toBe('option-invalid');

@@ -91,7 +91,7 @@ async function failureOf(seed: number, mistake?: FenceMistake): Promise<string[]
 }
 
 describe(`fenced writes beside two administrators (seed ${SEED})`, () => {
-  it('land only on the shard that has their key, and never after it went offline', async () => {
+  it('fenced writes beside two administrators land only on the shard that has their key, and never after it went offline', async () => {
     const failures: string[] = [];
     for (let seed = SEED; seed < SEED + HISTORIES; seed++) failures.push(...(await failureOf(seed)));
     expect(failures.slice(0, 3)).toEqual([]);
@@ -99,10 +99,13 @@ describe(`fenced writes beside two administrators (seed ${SEED})`, () => {
     expect(rare).toEqual([]);
   });
 
-  it.each(FENCE_MISTAKES)('are seen to land elsewhere with the mistake: %s', async (mistake) => {
-    let failures: string[] = [];
-    for (let seed = 1; seed <= TRIED && failures.length === 0; seed++)
-      failures = (await failureOf(seed, mistake)).filter((said) => said.includes('landed'));
-    expect(failures).not.toEqual([]);
-  });
+  it.each(FENCE_MISTAKES)(
+    'fenced writes beside two administrators are seen to land elsewhere with the mistake: %s',
+    async (mistake) => {
+      let failures: string[] = [];
+      for (let seed = 1; seed <= TRIED && failures.length === 0; seed++)
+        failures = (await failureOf(seed, mistake)).filter((said) => said.includes('landed'));
+      expect(failures).not.toEqual([]);
+    },
+  );
 });

@@ -23,18 +23,21 @@ const INTEGERS = [
 ] as const satisfies (readonly [KeyTypeName, fc.Arbitrary<bigint>])[];
 
 describe(`codes of keys (seed ${seed})`, () => {
-  it.each(INTEGERS)('of %s sort as its numbers do, and have one form that is read back', (type, numbers) => {
-    holds(
-      fc.property(numbers, numbers, (a, b) => {
-        expect(order(encodeKey(type, a), encodeKey(type, b))).toBe(sign(a, b));
-        const code = encodeKey(type, a);
-        expect(encodeKey(type, keyJson(type, code))).toBe(code);
-        expect(code).toMatch(type === 'int32' ? /^[\da-f]{8}$/ : /^[\da-f]{16}$/);
-      }),
-    );
-  });
+  it.each(INTEGERS)(
+    'codes of keys of %s sort as its numbers do, and have one form that is read back',
+    (type, numbers) => {
+      holds(
+        fc.property(numbers, numbers, (a, b) => {
+          expect(order(encodeKey(type, a), encodeKey(type, b))).toBe(sign(a, b));
+          const code = encodeKey(type, a);
+          expect(encodeKey(type, keyJson(type, code))).toBe(code);
+          expect(code).toMatch(type === 'int32' ? /^[\da-f]{8}$/ : /^[\da-f]{16}$/);
+        }),
+      );
+    },
+  );
 
-  it('of bytes, GUIDs and text sort as Buffer.compare does', () => {
+  it('codes of keys of bytes, GUIDs and text sort as Buffer.compare does', () => {
     holds(
       fc.property(fc.uint8Array({ maxLength: 128 }), fc.uint8Array({ maxLength: 128 }), (a, b) => {
         expect(order(encodeKey('bytes', a), encodeKey('bytes', b))).toBe(Buffer.compare(a, b));
@@ -61,7 +64,7 @@ describe(`codes of keys (seed ${seed})`, () => {
     );
   });
 
-  it('of times are those of Date, to the millisecond', () => {
+  it('codes of keys of times are those of Date, to the millisecond', () => {
     const dates = fc.date({
       min: new Date('0001-01-01T00:00:00Z'),
       max: new Date('9999-12-31T23:59:59.999Z'),
@@ -100,7 +103,7 @@ describe('the form of a key in documents', () => {
     // TimeSpan.MinValue of .NET.
     ['duration', -(2n ** 63n), '-10675199.02:48:05.4775808'],
     ['text', 'É', 'É'],
-  ])('of %s %s is %s', (type, value, form) => {
+  ])('the form of a key in documents of %s %s is %s', (type, value, form) => {
     expect(keyForm(type, value)).toBe(form);
     expect(keyForm(type, form)).toBe(form);
   });
@@ -131,11 +134,11 @@ describe('the form of a key in documents', () => {
     ['text', '\ud800'],
     ['text', 'x'.repeat(129)],
     ['text', null],
-  ])('is refused for %s %s', (type, value) => {
+  ])('the form of a key in documents is refused for %s %s', (type, value) => {
     expect(() => encodeKey(type, value)).toThrow(expect.objectContaining({ code: 'shard-key-invalid' }));
   });
 
-  it('is one for bytes that end with a zero and one for those that don’t', () => {
+  it('the form of a key in documents is one for bytes that end with a zero and one for those that don’t', () => {
     expect(encodeKey('bytes', new Uint8Array([1]))).not.toBe(encodeKey('bytes', new Uint8Array([1, 0])));
     expect(encodeKey('bytes', new Uint8Array([1])) < encodeKey('bytes', new Uint8Array([1, 0]))).toBe(true);
   });

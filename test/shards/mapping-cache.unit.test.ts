@@ -37,36 +37,39 @@ const spans = (code: fc.Arbitrary<string>): fc.Arbitrary<KeySpan> =>
   );
 
 describe('a cache of mappings', () => {
-  it.each(Object.entries(KEYS))('finds what a plain list finds, with keys of type %s', (_, code) => {
-    fc.assert(
-      fc.property(fc.array(fc.tuple(spans(code), fc.boolean()), { maxLength: 40 }), fc.array(code), (all, asked) => {
-        const cache = new MappingCache<KeySpan>();
-        let plain: KeySpan[] = [];
-        for (const [span, isRemoved] of all) {
-          const left = plain.filter((one) => !spansOverlap(one, span));
-          expect(cache.put(span)).toBe(plain.length - left.length);
-          plain = [...left, span];
-          const [first] = plain;
-          if (!isRemoved || !first) continue;
-          expect(cache.remove(first)).toBe(true);
-          expect(cache.remove(first)).toBe(false);
-          plain = plain.slice(1);
-        }
-        expect(cache.size).toBe(plain.length);
-        for (const one of [...asked, ...all.flatMap(([{ low, high = '' }]) => [low, high])])
-          expect(cache.find(one)).toBe(plain.find((span) => spansOverlap(span, { low: one, high: one })));
-        const isLong = ({ low }: KeySpan): boolean => low.length % 3 === 0;
-        expect(cache.removeIf(isLong)).toBe(plain.filter(isLong).length);
-        for (const one of asked)
-          expect(cache.find(one)).toBe(
-            plain.find((span) => !isLong(span) && spansOverlap(span, { low: one, high: one })),
-          );
-      }),
-      RUNS,
-    );
-  });
+  it.each(Object.entries(KEYS))(
+    'a cache of mappings finds what a plain list finds, with keys of type %s',
+    (_, code) => {
+      fc.assert(
+        fc.property(fc.array(fc.tuple(spans(code), fc.boolean()), { maxLength: 40 }), fc.array(code), (all, asked) => {
+          const cache = new MappingCache<KeySpan>();
+          let plain: KeySpan[] = [];
+          for (const [span, isRemoved] of all) {
+            const left = plain.filter((one) => !spansOverlap(one, span));
+            expect(cache.put(span)).toBe(plain.length - left.length);
+            plain = [...left, span];
+            const [first] = plain;
+            if (!isRemoved || !first) continue;
+            expect(cache.remove(first)).toBe(true);
+            expect(cache.remove(first)).toBe(false);
+            plain = plain.slice(1);
+          }
+          expect(cache.size).toBe(plain.length);
+          for (const one of [...asked, ...all.flatMap(([{ low, high = '' }]) => [low, high])])
+            expect(cache.find(one)).toBe(plain.find((span) => spansOverlap(span, { low: one, high: one })));
+          const isLong = ({ low }: KeySpan): boolean => low.length % 3 === 0;
+          expect(cache.removeIf(isLong)).toBe(plain.filter(isLong).length);
+          for (const one of asked)
+            expect(cache.find(one)).toBe(
+              plain.find((span) => !isLong(span) && spansOverlap(span, { low: one, high: one })),
+            );
+        }),
+        RUNS,
+      );
+    },
+  );
 
-  it('recalls no mapping that has gone, however it went', () => {
+  it('a cache of mappings recalls no mapping that has gone, however it went', () => {
     const change = fc.tuple(fc.constantFrom('put', 'remove', 'removeIf'), fc.integer({ min: 0, max: 9 }));
     fc.assert(
       fc.property(fc.array(change, { maxLength: 30 }), (changes) => {
@@ -91,7 +94,7 @@ describe('a cache of mappings', () => {
     );
   });
 
-  it('remembers two forms a mapping at most, and no key that its caller may change', () => {
+  it('a cache of mappings remembers two forms a mapping at most, and no key that its caller may change', () => {
     const cache = new MappingCache<KeySpan>();
     const mapping = { low: '00', high: '00' };
     cache.put(mapping);

@@ -74,7 +74,7 @@ describe('what can’t be merged is refused', () => {
     expect(() => shardPlanOf(query)).toThrow('@millraceStrays');
   });
 
-  it('but aggregates of subqueries are the document’s own', () => {
+  it('aggregates of subqueries are the document’s own', () => {
     const query = 'SELECT VALUE (SELECT VALUE COUNT(1) FROM p IN c.parts) FROM c';
     expect(asked(query)).toBe(`${query} WHERE T`);
   });

@@ -1,24 +1,18 @@
 import type { Database } from '@azure/cosmos';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { openRouter } from '../../src/client.ts';
-import { type Shard, type ShardMap, ShardMapManager, type ShardMapManagerOptions } from '../../src/shards/index.ts';
+import { type Shard, type ShardMap } from '../../src/shards/index.ts';
 import { type MultiShardQuery, multiShardQuery } from '../../src/shards/query/multi-shard-query.ts';
 import type { RouterQueryOptions } from '../../src/shards/routing/values.ts';
 import type { MultiShardQueryOptions, QueryShardPage } from '../../src/shards/query/types.ts';
-import { type Around, SCHEMA, ShardStage } from './shard-stage.ts';
+import { type Around, SCHEMA, useShardMaps } from './shard-stage.ts';
 
-let stage: ShardStage;
-let options: ShardMapManagerOptions;
-let manager: ShardMapManager;
+const { stage, options, manager } = await useShardMaps();
 let map: ShardMap;
 let [west, east]: Shard[] = [];
 beforeAll(async () => {
-  stage = await ShardStage.open();
-  options = await stage.options();
-  manager = await ShardMapManager.create(options);
   [map, west, east] = await twoShards('orders');
 });
-afterAll(() => stage[Symbol.asyncDispose]());
 
 /** A map with the tenants below 10 in the first shard and the others in the second, three orders each. */
 async function twoShards(name: string): Promise<[ShardMap, Shard, Shard]> {
@@ -78,7 +72,7 @@ const silent =
   };
 
 describe('a query over all shards', () => {
-  it('gives the shard of each row, and what each shard cost', async () => {
+  it('a query over all shards gives the shard of each row, and what each shard cost', async () => {
     const { items, shards, failed, diagnostics, done } = await query('SELECT c.id FROM c ORDER BY c.id').all();
     expect(items.map(({ id }) => id)).toEqual(ALL);
     expect(shards).toEqual(ALL.map((id) => (id.startsWith('1-') || id.startsWith('2-') ? west!.id : east!.id)));
@@ -91,12 +85,12 @@ describe('a query over all shards', () => {
     }
   });
 
-  it('is sent by an identity that may only read', async () => {
+  it('a query over all shards is sent by an identity that may only read', async () => {
     const router = stage.client(undefined, { aadCredentials: stage.emulator.credential('router') });
     expect(await idsOf(query('SELECT * FROM c', { database: (name) => router.database(name) }))).toEqual(ALL);
   });
 
-  it('is sent by a router, over the shards that have some keys, and not to detached ones', async () => {
+  it('a query over all shards is sent by a router, over the shards that have some keys, and not to detached ones', async () => {
     const client = stage.client(undefined, { aadCredentials: stage.emulator.credential('router') });
     const [of, , last] = await twoShards('routed');
     await using router = await openRouter('routed', {
@@ -114,7 +108,7 @@ describe('a query over all shards', () => {
     expect(() => router.query('Orders', 'SELECT * FROM c', { low: 'x' })).toThrow('is not a key');
   });
 
-  it('leaves out what Millrace stores for itself, unless it is asked for', async () => {
+  it('a query over all shards leaves out what Millrace stores for itself, unless it is asked for', async () => {
     const own = { id: 'own', tenantId: 1, type: 'millrace.something' };
     await ordersOf(west!).items.create(own);
     const counted = async (withOwn: boolean) => (await query('SELECT c.id FROM c', { withOwn }).all()).items.length;
@@ -122,7 +116,7 @@ describe('a query over all shards', () => {
     await ordersOf(west!).item('own', 1).delete();
   });
 
-  it('refuses containers that aren’t sharded, a map without shards, aggregates, and too many different results', async () => {
+  it('a query over all shards refuses containers that aren’t sharded, a map without shards, aggregates, and too many different results', async () => {
     const refused = { code: 'container-unsharded' };
     expect(() => query('SELECT * FROM c', { container: 'Currencies' })).toThrow(expect.objectContaining(refused));
     expect(() => query('SELECT * FROM c', { container: 'toString' })).toThrow(expect.objectContaining(refused));
@@ -135,7 +129,7 @@ describe('a query over all shards', () => {
     });
   });
 
-  it('can’t sort by null where the client merges several physical partitions', async () => {
+  it('a query over all shards can’t sort by null where the client merges several physical partitions', async () => {
     const [of, first] = await twoShards('nulls');
     for (const tenantId of [3, 4, 5]) await ordersOf(first).items.create({ id: 'n', tenantId, n: null });
     const sql = 'SELECT VALUE c.n FROM c ORDER BY c.n';
@@ -147,7 +141,7 @@ describe('a query over all shards', () => {
     stage.emulator.faults({});
   });
 
-  it('refuses to sort by objects', async () => {
+  it('a query over all shards refuses to sort by objects', async () => {
     await expect(query('SELECT * FROM c ORDER BY c.o').all()).resolves.toBeDefined();
     for (const shard of [west!, east!]) await ordersOf(shard).items.create({ id: 'o', tenantId: 7, o: { x: 1 } });
     await expect(query('SELECT * FROM c ORDER BY c.o DESC').all()).rejects.toMatchObject({ code: 'query-unsupported' });
@@ -156,7 +150,7 @@ describe('a query over all shards', () => {
 });
 
 describe('a shard that fails', () => {
-  it('ends the query, or is left out and named', async () => {
+  it('a shard that fails ends the query, or is left out and named', async () => {
     const sql = 'SELECT * FROM c';
     await expect(query(sql, { without: east! }).all()).rejects.toMatchObject({ code: 'shard-query-failed' });
     const { items, failed } = await query(sql, { without: east!, onFailure: 'partial' }).all();
@@ -166,7 +160,7 @@ describe('a shard that fails', () => {
     ]);
   });
 
-  it('is an error under either choice if all fail, and if rows of it were given', async () => {
+  it('a shard that fails is an error under either choice if all fail, and if rows of it were given', async () => {
     let requests = 0;
     const failing: Around = (request, send) => {
       const isQuery = request.method === 'POST' && request.url.endsWith('/colls/Orders/docs');
@@ -187,7 +181,7 @@ describe('a shard that fails', () => {
     await expect(none.all()).rejects.toMatchObject({ message: expect.stringContaining('All 2 shards failed') });
   });
 
-  it('is not waited for longer than was asked', async () => {
+  it('a shard that fails is not waited for longer than was asked', async () => {
     const around = silent(east!);
     const { failed } = await query('SELECT * FROM c', { around, onFailure: 'partial', shardWithinMs: 500 }).all();
     expect(failed).toMatchObject([{ shard: east!.id, error: { code: 'shard-query-limit' } }]);
@@ -202,7 +196,7 @@ describe('a shard that fails', () => {
 });
 
 describe('keys that move', () => {
-  it('are strays of the shard that loses them and of the one that awaits them, and count once', async () => {
+  it('keys that move are strays of the shard that loses them and of the one that awaits them, and count once', async () => {
     const [of, from, to] = await twoShards('moving');
     const counted = async () => (await query('SELECT c.id FROM c', { of }).all()).items.length;
     const [lower] = await of.mappings();
@@ -225,7 +219,7 @@ describe('keys that move', () => {
     expect(await of.strays(to)).toEqual([{ low: 2, high: 10 }]);
   });
 
-  it('to a shard make a query begin again, or end it if rows were given', async () => {
+  it('keys that move to a shard make a query begin again, or end it if rows were given', async () => {
     const [of, , to] = await twoShards('begun');
     let arrives: (() => Promise<unknown>) | undefined = () => of.addStrays(to, { low: 3, high: 5 });
     const around: Around = async (request, send) => {
@@ -244,7 +238,7 @@ describe('keys that move', () => {
     await expect(pagesOf(pages)).rejects.toMatchObject({ code: 'shard-query-moved' });
   });
 
-  it('from a shard don’t disturb a query, nor its continuation in another process', async () => {
+  it('keys that move from a shard don’t disturb a query, nor its continuation in another process', async () => {
     const [of, , to] = await twoShards('resumed');
     await of.addStrays(to, { low: 2, high: 10 });
     for (const n of [1, 2, 3]) await ordersOf(to).items.create(order(2, n));
@@ -274,7 +268,7 @@ describe('keys that move', () => {
     }
   });
 
-  it('are refused a query if a local map has too many to list', async () => {
+  it('keys that move are refused a query if a local map has too many to list', async () => {
     const [of, from] = await twoShards('many');
     const local = stage.database(from.location.database).container('shardmap');
     const pk = `map|many|${from.id}`;

@@ -197,7 +197,7 @@ it(`${QUERIES} random queries find each document once, also while keys move (see
   expect(counts.moved + counts.failed).toBeLessThan(QUERIES / 3);
 });
 
-it('is seen to fail where strays are not left out', async () => {
+it('the model of queries over shards is seen to fail where strays are not left out', async () => {
   const forgetful: Around = async (request, send) => {
     const answer = await send();
     if (!request.url.endsWith('/colls/shardmap/docs/header') || answer.status !== 200) return answer;

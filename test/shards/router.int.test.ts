@@ -1,25 +1,11 @@
 import type { Database } from '@azure/cosmos';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { type Router, type RouterOptions, openRouter } from '../../src/client.ts';
-import {
-  type Mapping,
-  type Shard,
-  type ShardMap,
-  ShardMapManager,
-  type ShardMapManagerOptions,
-} from '../../src/shards/index.ts';
-import { type Around, SCHEMA, ShardStage } from './shard-stage.ts';
+import { type Mapping, type Shard, type ShardMap, ShardMapManager } from '../../src/shards/index.ts';
+import { type Around, SCHEMA, useShardMaps } from './shard-stage.ts';
 
-let stage: ShardStage;
-let options: ShardMapManagerOptions;
-let manager: ShardMapManager;
-beforeAll(async () => {
-  stage = await ShardStage.open();
-  options = await stage.options();
-  manager = await ShardMapManager.create(options);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const { stage, options, manager } = await useShardMaps();
 
 /** Time stands still until the test lets it pass; pauses take none of it. */
 class Hand implements Clock {
@@ -124,7 +110,7 @@ describe('a router reads', () => {
     expect(router.counters()).toMatchObject({ lookups: after.lookups, validations: after.validations + 1 });
   });
 
-  it('with a mapping that was validated M ago at most, by one reading for all mappings of a shard', async () => {
+  it('a router reads with a mapping that was validated M ago at most, by one reading for all mappings of a shard', async () => {
     const { map, west, lower } = await scene();
     await map.splitMapping(lower, 50);
     await ordersIn(west).items.create(order('o', 5));
@@ -192,7 +178,7 @@ describe('a router reads', () => {
 });
 
 describe('a shard that does not answer', () => {
-  it('is looked up once at a time, after 5 to 30 s again, and immediately after a success', async () => {
+  it('a shard that does not answer is looked up once at a time, after 5 to 30 s again, and immediately after a success', async () => {
     const { map, west } = await scene();
     await ordersIn(west).items.create(order('o', 5));
     const clock = new Hand();
@@ -229,7 +215,7 @@ describe('a shard that does not answer', () => {
     expect(router.counters().refusals).toBe(20 + 120 + 1);
   });
 
-  it('is found where it was attached again, and where its mappings were moved to', async () => {
+  it('a shard that does not answer is found where it was attached again, and where its mappings were moved to', async () => {
     const { map, west, east, lower } = await scene();
     const [, second] = await map.splitMapping(lower, 50);
     for (const key of [5, 60]) await ordersIn(east).items.create(order('o', key));
@@ -261,7 +247,7 @@ describe('a shard that does not answer', () => {
 });
 
 describe('a pass', () => {
-  it('is given in memory, and not for a mapping that went offline', async () => {
+  it('a pass is given in memory, and not for a mapping that went offline', async () => {
     const { map, lower, east } = await scene();
     let requests = 0;
     const around: Around = (request, send) => {
@@ -287,7 +273,7 @@ describe('a pass', () => {
     await expect.poll(() => entered(router, 5), { timeout: 5_000 }).toBe(east.location.database);
   });
 
-  it('is held while its key moves: every acknowledged write is on the new shard in the end', async () => {
+  it('a pass is held while its key moves: every acknowledged write is on the new shard in the end', async () => {
     const at = await scene();
     const application = stage.client();
     await using router = await route(at.map, undefined, { connect: ({ database }) => application.database(database) });
@@ -323,7 +309,7 @@ describe('a pass', () => {
     expect((await ids(at.east)).toSorted()).toEqual(acknowledged.toSorted());
   });
 
-  it('is not given after the router was closed', async () => {
+  it('a pass is not given after the router was closed', async () => {
     const { map } = await scene();
     const router = await route(map);
     (await router.enter(5))[Symbol.dispose]();
@@ -347,7 +333,7 @@ describe('a router refuses', () => {
     await expect(open(map.name, other.database.id)).rejects.toMatchObject({ code: 'format-too-new' });
   });
 
-  it('to go on without the role of a reader', async () => {
+  it('a router refuses to go on without the role of a reader', async () => {
     const { map } = await scene();
     const stranger = stage.client(undefined, { aadCredentials: stage.emulator.credential('stranger') });
     const denied = { code: 'denied' };
@@ -377,7 +363,7 @@ describe('a router refuses', () => {
     await expect(router.container(5, 'Orders').read('o')).rejects.toMatchObject({ code: 'container-missing' });
   });
 
-  it('to go round for ever where the map and a shard stay different', async () => {
+  it('a router refuses to go round for ever where the map and a shard stay different', async () => {
     const { map, west } = await scene();
     const local = stage.database(west.location.database).container('shardmap');
     const { resources } = await local.items

@@ -116,7 +116,7 @@ async function failureOf(seed: number, mistake?: RoutingMistake): Promise<string
 }
 
 describe(`a router beside two administrators (seed ${SEED})`, () => {
-  it('uses only what the map and a local map had, for a while, and finds what they have in the end', async () => {
+  it('a router beside two administrators uses only what the map and a local map had, for a while, and finds what they have in the end', async () => {
     const failures: string[] = [];
     for (let seed = SEED; seed < SEED + HISTORIES; seed++) failures.push(...(await failureOf(seed)));
     expect(failures.slice(0, 3)).toEqual([]);
@@ -124,10 +124,13 @@ describe(`a router beside two administrators (seed ${SEED})`, () => {
     expect(rare).toEqual([]);
   });
 
-  it.each(Object.entries(ROUTING_MISTAKES))('is seen to fail with the mistake: %s', async (mistake, first) => {
-    const failures: string[] = [];
-    for (let seed = first; seed < first + TRIED && failures.length === 0; seed++)
-      failures.push(...(await failureOf(seed, mistake as RoutingMistake)));
-    expect(failures).not.toEqual([]);
-  });
+  it.each(Object.entries(ROUTING_MISTAKES))(
+    'a router beside two administrators is seen to fail with the mistake: %s',
+    async (mistake, first) => {
+      const failures: string[] = [];
+      for (let seed = first; seed < first + TRIED && failures.length === 0; seed++)
+        failures.push(...(await failureOf(seed, mistake as RoutingMistake)));
+      expect(failures).not.toEqual([]);
+    },
+  );
 });

@@ -19,14 +19,14 @@ describe('the periods of a schedule', () => {
     ['year', '0099-07-01T00:00:00Z', ['0099-01-01', '0100-01-01', '0101-01-01']],
     // In every other zone of the test this is another month.
     ['month', '2026-03-31T23:30:00-01:00', ['2026-04-01', '2026-05-01', '2026-06-01']],
-  ])('of a %s at %s begin in UTC, each where the one before ends', (every, now, begins) => {
+  ])('the periods of a schedule of a %s at %s begin in UTC, each where the one before ends', (every, now, begins) => {
     const found = periods(every, now);
     expect(found.map(([from]) => from)).toEqual(begins);
     expect(found.slice(0, -1).map(([, to]) => to)).toEqual(begins.slice(1));
     expect(found.map(([, , database]) => database)).toEqual(begins.map((begin) => `o-${begin}`));
   });
 
-  it('of every day of nine years have that day, in a database that no other month has', () => {
+  it('the periods of a schedule of every day of nine years have that day, in a database that no other month has', () => {
     const databases = new Map<string, string>();
     const schedule = { every: 'month', ahead: 1, location: { database: '{yyyy}{mm}' } } as const;
     for (let ms = Date.UTC(1999, 11, 31); ms < Date.UTC(2009, 0, 1); ms += DAY_MS) {

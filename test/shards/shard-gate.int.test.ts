@@ -49,7 +49,7 @@ const passed = (gate: ShardGate, generation: number): ShardPass => {
 };
 
 describe('a router with a write under way', () => {
-  it('keeps its keys from being moved, whoever moves them, until the write has ended', async () => {
+  it('a router with a write under way keeps its keys from being moved, whichever process moves them, until the write has ended', async () => {
     const { map, b, mapping, gate, generation } = await open();
     const before = await generation();
     const pass = passed(gate, before);
@@ -70,7 +70,7 @@ describe('a router with a write under way', () => {
     expect(await moving).toMatchObject({ status: 'online', shard: b.id });
   });
 
-  it('does not keep them from being online again on the same shard', async () => {
+  it('a router with a write under way does not keep them from being online again on the same shard', async () => {
     const { map, a, mapping, gate, generation } = await open();
     using _ = passed(gate, await generation());
     const offline = await map.markOffline(mapping, { wait: false });
@@ -79,7 +79,7 @@ describe('a router with a write under way', () => {
     expect(typeof gate.enter(CODE, after)).toBe('object');
   });
 
-  it('keeps a detached shard from being attached elsewhere', async () => {
+  it('a router with a write under way keeps a detached shard from being attached elsewhere', async () => {
     const { map, a, gate, generation } = await open();
     const pass = passed(gate, await generation());
     const detached = await map.detachShard(a, { wait: false });
@@ -150,7 +150,7 @@ describe('held keys that go offline', () => {
     return { ...opened, now, drained, commits: async () => (await commitsOf()) - before };
   }
 
-  it('come online elsewhere by the next operation, which takes the mark away', async () => {
+  it('held keys that go offline come online elsewhere by the next operation, which takes the mark away', async () => {
     const { map, b, now, drained, commits } = await offline();
     expect(drained).toBeDefined();
     expect(await map.updateMapping(now, { shard: b, status: 'online' }, { drained })).toMatchObject({ shard: b.id });
@@ -159,14 +159,14 @@ describe('held keys that go offline', () => {
     await map.deleteMapping(await map.markOffline(await map.mapping(5)));
   });
 
-  it('are drained by any other operation, if the one that knows it has died', async () => {
+  it('held keys that go offline are drained by any other operation, if the one that knows it has died', async () => {
     const { map, b, now, commits } = await offline();
     const other = await (await ShardMapManager.get(options)).getMap(map.name);
     expect(await other.updateMapping(now, { shard: b, status: 'online' })).toMatchObject({ shard: b.id });
     expect(await commits(), 'the mark goes by an operation of its own').toBeGreaterThan(2 + 2);
   });
 
-  it('are not taken for drained by another mark', async () => {
+  it('held keys that go offline are not taken for drained by another mark', async () => {
     const { map, b, now, drained, commits } = await offline();
     const another = { ...drained!, below: drained!.below - 1 };
     await map.updateMapping(now, { shard: b, status: 'online' }, { drained: another });
@@ -178,7 +178,7 @@ describe('an identity that may write routers and read the rest', () => {
   let client: CosmosClient;
   beforeEach(() => (client = stage.client(undefined, { aadCredentials: stage.emulator.credential('router') })));
 
-  it('opens the gate, and changes no map', async () => {
+  it('an identity that may write routers and read the rest opens the gate, and changes no map', async () => {
     const { map, a, of, mapping } = await open();
     const gate = await openShardGate(client.database(options.database.id).container('routers'), of, { pollMs: 20 });
     await gate[Symbol.asyncDispose]();
@@ -190,7 +190,7 @@ describe('an identity that may write routers and read the rest', () => {
     await expect(local.item('header', localPartition(map.name, a.id)).delete()).rejects.toMatchObject({ code: 403 });
   });
 
-  it('stops or hinders others by what it writes there, and the map stays right', async () => {
+  it('an identity that may write routers and read the rest stops or hinders others by what it writes there, and the map stays right', async () => {
     const { map, b, of, mapping, gate } = await open();
     const routers = client.database(options.database.id).container('routers');
     const pk = shardGatePartition(of);

@@ -327,7 +327,7 @@ async function failureOf(seed: number, mistake?: GateMistake): Promise<string[]>
 }
 
 describe(`routers and administrators (seed ${SEED})`, () => {
-  it('let no key be written on two shards, and go on whoever dies', async () => {
+  it('routers and administrators let no key be written on two shards, and go on whichever process dies', async () => {
     const failures: string[] = [];
     for (let seed = SEED; seed < SEED + HISTORIES; seed++) failures.push(...(await failureOf(seed)));
     expect(failures.slice(0, 3)).toEqual([]);
@@ -336,10 +336,13 @@ describe(`routers and administrators (seed ${SEED})`, () => {
     expect(rare).toEqual([]);
   });
 
-  it.each(Object.entries(GATE_MISTAKES))('are seen to fail with the mistake: %s', async (mistake, first) => {
-    const failures: string[] = [];
-    for (let seed = first; seed < first + TRIED && failures.length === 0; seed++)
-      failures.push(...(await failureOf(seed, mistake as GateMistake)));
-    expect(failures).not.toEqual([]);
-  });
+  it.each(Object.entries(GATE_MISTAKES))(
+    'routers and administrators are seen to fail with the mistake: %s',
+    async (mistake, first) => {
+      const failures: string[] = [];
+      for (let seed = first; seed < first + TRIED && failures.length === 0; seed++)
+        failures.push(...(await failureOf(seed, mistake as GateMistake)));
+      expect(failures).not.toEqual([]);
+    },
+  );
 });

@@ -1,22 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type Mapping,
-  type Shard,
-  type ShardMap,
-  ShardMapManager,
-  type ShardMapManagerOptions,
-} from '../../src/shards/index.ts';
-import { type Around, SCHEMA, ShardStage, bodyOf } from './shard-stage.ts';
+import { describe, expect, it } from 'vitest';
+import { type Mapping, type Shard, type ShardMap, ShardMapManager } from '../../src/shards/index.ts';
+import { type Around, SCHEMA, bodyOf, useShardMaps } from './shard-stage.ts';
 
-let stage: ShardStage;
-let options: ShardMapManagerOptions;
-let manager: ShardMapManager;
-beforeAll(async () => {
-  stage = await ShardStage.open();
-  options = await stage.options();
-  manager = await ShardMapManager.create(options);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const { stage, options, manager } = await useShardMaps();
 
 interface Scene {
   readonly map: ShardMap;
@@ -76,29 +62,32 @@ async function killedAfter(of: Scene, act: Act, writes: number): Promise<boolean
 }
 
 describe('a process that dies before any of its writes', () => {
-  it.each(Object.entries(ACTS))('leaves a %s that the next one finishes, or that never began', async (_, act) => {
-    let writes = 0;
-    for (let isDead = true; isDead; writes++) {
-      const of = await scene();
-      const untouched = (await of.map.mappings()).map(({ id }) => id);
-      const shards = (await of.map.shards()).length;
-      isDead = await killedAfter(of, act, writes);
-      const next = await elsewhere(of);
-      expect(await next.settle()).toEqual([]);
-      expect(await next.check()).toEqual([]);
-      const now = (await next.mappings()).map(({ id }) => id);
-      const isSame = now.join() === untouched.join() && (await next.shards()).length === shards;
-      // The first write begins the operation: from then on it is finished.
-      expect(isSame).toBe(writes === 0);
-      await act(next, of, { operationId: 'o' });
-      expect(await next.check()).toEqual([]);
-    }
-    expect(writes).toBeGreaterThan(3);
-  });
+  it.each(Object.entries(ACTS))(
+    'a process that dies before any of its writes leaves a %s that the next one finishes, or that never began',
+    async (_, act) => {
+      let writes = 0;
+      for (let isDead = true; isDead; writes++) {
+        const of = await scene();
+        const untouched = (await of.map.mappings()).map(({ id }) => id);
+        const shards = (await of.map.shards()).length;
+        isDead = await killedAfter(of, act, writes);
+        const next = await elsewhere(of);
+        expect(await next.settle()).toEqual([]);
+        expect(await next.check()).toEqual([]);
+        const now = (await next.mappings()).map(({ id }) => id);
+        const isSame = now.join() === untouched.join() && (await next.shards()).length === shards;
+        // The first write begins the operation: from then on it is finished.
+        expect(isSame).toBe(writes === 0);
+        await act(next, of, { operationId: 'o' });
+        expect(await next.check()).toEqual([]);
+      }
+      expect(writes).toBeGreaterThan(3);
+    },
+  );
 });
 
 describe('a process whose answers are lost', () => {
-  it.each(Object.entries(ACTS))('makes a %s once', async (_, act) => {
+  it.each(Object.entries(ACTS))('a process whose answers are lost makes a %s once', async (_, act) => {
     const of = await scene();
     const lost: Around = async (request, send) => {
       const answer = await send();
@@ -119,7 +108,7 @@ describe('a shard that can’t be reached', () => {
         ? Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
         : send();
 
-  it('undoes what needs it, and changes of others go on', async () => {
+  it('a shard that can’t be reached undoes what needs it, and changes of others go on', async () => {
     const of = await scene();
     let down: string | undefined = of.b.location.database;
     const map = await elsewhere(
@@ -140,7 +129,7 @@ describe('a shard that can’t be reached', () => {
     expect(await map.check()).toEqual([]);
   });
 
-  it('holds nothing up once it is detached, and comes back elsewhere with its mappings', async () => {
+  it('a shard that can’t be reached holds nothing up once it is detached, and comes back elsewhere with its mappings', async () => {
     const of = await scene();
     const lost = of.a.location.database;
     let down: string | undefined = lost;
@@ -171,7 +160,7 @@ describe('a shard that can’t be reached', () => {
     expect(await map.check()).toEqual([]);
   });
 
-  it('is not attached where it has no local map', async () => {
+  it('a shard that can’t be reached is not attached where it has no local map', async () => {
     const of = await scene();
     const detached = await of.map.detachShard(of.a);
     const empty = { database: await stage.shardDatabase() };
@@ -183,7 +172,7 @@ describe('a shard that can’t be reached', () => {
 });
 
 describe('differences between the map and a shard', () => {
-  it('are repaired from either side, and refused once the map was changed', async () => {
+  it('differences between the map and a shard are repaired from either side, and refused once the map was changed', async () => {
     const of = await scene();
     const old = await stage.copyOf(of.a.location.database);
     await of.map.deleteMapping(await of.map.markOffline(of.online));
@@ -203,7 +192,7 @@ describe('differences between the map and a shard', () => {
     await expect(of.map.repair([], 'map')).rejects.toMatchObject({ code: 'option-invalid' });
   });
 
-  it('are not taken into the map where another shard has the keys', async () => {
+  it('differences between the map and a shard are not taken into the map where another shard has the keys', async () => {
     const of = await scene();
     const old = await stage.copyOf(of.a.location.database);
     await of.map.deleteMapping(await of.map.markOffline(of.online));
@@ -214,7 +203,7 @@ describe('differences between the map and a shard', () => {
     expect(await of.map.check()).toEqual([]);
   });
 
-  it('of a map that is older than its shards don’t keep it from changing', async () => {
+  it('differences of a map that is older than its shards don’t keep it from changing', async () => {
     const of = await scene();
     const database = options.database.id;
     const old = await stage.copyOf(database, 'shardmaps');

@@ -1,18 +1,10 @@
 // A map over the years: shards by time, many mappings, long repairs, a map that was lost.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type KeyTypeName, type ShardMap, ShardMapManager, ensureScheduled } from '../../src/shards/index.ts';
-import { SCHEMA, ShardStage, type Stored, bodyOf } from './shard-stage.ts';
+import { SCHEMA, type Stored, bodyOf, useShardMaps } from './shard-stage.ts';
 
-let stage: ShardStage;
-let manager: ShardMapManager;
-let maps: string;
-beforeAll(async () => {
-  stage = await ShardStage.open();
-  const options = await stage.options();
-  maps = options.database.id;
-  manager = await ShardMapManager.create(options);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const { stage, options, manager } = await useShardMaps();
+const maps = options.database.id;
 
 let names = 0;
 const rangeMap = (keyType: KeyTypeName = 'int32'): Promise<ShardMap> =>
@@ -36,7 +28,7 @@ describe('shards by time', () => {
     return { map, schedule: { every: 'month', ahead: 2, location: { database: `${prefix}{yyyy}-{mm}` } } as const };
   }
 
-  it('are created and mapped ahead, once, however many processes do it', async () => {
+  it('shards by time are created and mapped ahead, once, however many processes do it', async () => {
     const { map, schedule } = await scheduled(['2026-11', '2026-12', '2027-01', '2027-02'], 'dateTimeOffset');
     await Promise.all([map, await elsewhere(map)].map((each) => ensureScheduled(each, schedule, now)));
     const periods = await ensureScheduled(map, schedule, now);
@@ -50,7 +42,7 @@ describe('shards by time', () => {
     expect(await map.check()).toEqual([]);
   });
 
-  it('fill what no mapping has, and leave what another shard has', async () => {
+  it('shards by time fill what no mapping has, and leave what another shard has', async () => {
     const { map, schedule } = await scheduled(['2026-11', '2026-12', '2027-01']);
     const old = await map.createShard({ database: await stage.shardDatabase() });
     const middle = { low: '2026-11-10T00:00:00Z', high: '2026-11-20T00:00:00.0000001Z' };
@@ -70,7 +62,7 @@ describe('shards by time', () => {
     expect(all.slice(1).map(({ low }) => low)).toEqual(all.slice(0, -1).map(({ high }) => high));
   });
 
-  it('are a warning while their database is missing, and an error once their period has begun', async () => {
+  it('shards by time are a warning while their database is missing, and an error once their period has begun', async () => {
     const { map, schedule } = await scheduled(['2026-11', '2027-01']);
     const warned = new Promise<Error>((resolve) => process.once('warning', resolve));
     const periods = await ensureScheduled(map, schedule, now);
@@ -93,7 +85,7 @@ describe('shards by time', () => {
     ['no such period', 'dateTime', { every: 'week' }],
     ['no period ahead', 'dateTime', { ahead: 0 }],
     ['one database for all', 'dateTime', { location: { database: 'orders-{yyyy}' } }],
-  ] as const)('are refused for %s', async (_, keyType, part) => {
+  ] as const)('shards by time are refused for %s', async (_, keyType, part) => {
     const schedule = { every: 'month', ahead: 2, location: { database: '{yyyy}{mm}' }, ...part } as never;
     const done = ensureScheduled(await rangeMap(keyType), schedule, now);
     await expect(done).rejects.toMatchObject({ code: 'option-invalid' });
@@ -145,7 +137,7 @@ it('a process that has read a map finds within an hour what was deleted without 
 });
 
 describe('a shard with many differences', () => {
-  it('is repaired in steps, also while another process changes the map', async () => {
+  it('a shard with many differences is repaired in steps, also while another process changes the map', async () => {
     const map = await rangeMap();
     const shard = await map.createShard({ database: await stage.shardDatabase() });
     const other = await map.createShard({ database: await stage.shardDatabase() });
@@ -186,7 +178,7 @@ describe('a map that was lost', () => {
     return { name: map.name, locations: [a.location, b.location], had };
   }
 
-  it('is rebuilt from its local maps alone, with what it was created with', async () => {
+  it('a map that was lost is rebuilt from its local maps alone, with what it was created with', async () => {
     const { name, locations, had } = await lost();
     const map = await manager.rebuildMap(name.toUpperCase(), locations);
     expect(map).toMatchObject({ name, kind: 'range', keyType: 'int64', schema: SCHEMA });
@@ -196,7 +188,7 @@ describe('a map that was lost', () => {
     expect(await map.check()).toEqual([]);
   });
 
-  it('needs its facts from the caller where an earlier version wrote the local maps', async () => {
+  it('a map that was lost needs its facts from the caller where an earlier version wrote the local maps', async () => {
     const { name, locations, had } = await lost();
     for (const { database } of locations) {
       const older = (await stage.copyOf(database)).map((document): Stored => {
@@ -213,7 +205,7 @@ describe('a map that was lost', () => {
     expect((await stage.copyOf(locations[0]!.database)).find(({ id }) => id === 'header')?.['facts']).toBeDefined();
   });
 
-  it('takes nothing from a local map that is not its own', async () => {
+  it('a map that was lost takes nothing from a local map that is not its own', async () => {
     const { name, locations } = await lost();
     await manager.createListMap(name, { keyType: 'int64', schema: SCHEMA });
     await expect(manager.rebuildMap(name, locations)).rejects.toMatchObject({ code: 'shard-map-damaged' });

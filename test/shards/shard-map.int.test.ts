@@ -1,23 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type Mapping,
-  type Shard,
-  type ShardMap,
-  ShardMapManager,
-  type ShardMapManagerOptions,
-} from '../../src/shards/index.ts';
-import { SCHEMA, ShardStage } from './shard-stage.ts';
+import { describe, expect, it } from 'vitest';
+import { type Mapping, type Shard, type ShardMap, ShardMapManager } from '../../src/shards/index.ts';
+import { SCHEMA, useShardMaps } from './shard-stage.ts';
 
-let stage: ShardStage;
-let options: ShardMapManagerOptions;
-let manager: ShardMapManager;
-beforeAll(async () => {
-  stage = await ShardStage.open();
-  options = await stage.options();
-  manager = await ShardMapManager.create(options);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const { stage, options, manager } = await useShardMaps();
 
 let names = 0;
 /** A range map with two shards of its own. */
@@ -35,7 +21,7 @@ const elsewhere = async (map: ShardMap): Promise<ShardMap> =>
 const texts = (mappings: readonly Mapping[]): string[] => mappings.map(({ text }) => text);
 
 describe('a manager', () => {
-  it('is created once, and found by the name of its database', async () => {
+  it('a manager is created once, and found by the name of its database', async () => {
     const fresh = await stage.options();
     expect(await ShardMapManager.tryGet(fresh)).toBeUndefined();
     await expect(ShardMapManager.get(fresh)).rejects.toMatchObject({ code: 'not-found' });
@@ -44,7 +30,7 @@ describe('a manager', () => {
     expect(await (await ShardMapManager.get(fresh)).maps()).toEqual([]);
   });
 
-  it('warns when a process opens the same maps twice, and not of one that is opened for a call', async () => {
+  it('a manager warns when a process opens the same maps twice, and not of one that is opened for a call', async () => {
     const early: Error[] = [];
     const note = (warning: Error): void => void early.push(warning);
     process.on('warning', note);
@@ -57,7 +43,7 @@ describe('a manager', () => {
     expect((await warned).code).toBe('shard-map-manager-opened');
   });
 
-  it('refuses a database without its container', async () => {
+  it('a manager refuses a database without its container', async () => {
     const database = await stage.shardDatabase();
     await expect(ShardMapManager.create(stage.optionsOf(database))).rejects.toMatchObject({
       code: 'container-missing',
@@ -68,7 +54,7 @@ describe('a manager', () => {
     });
   });
 
-  it('reads no store of a later version', async () => {
+  it('a manager reads no store of a later version', async () => {
     const fresh = await stage.options();
     await fresh.database
       .container('shardmaps')
@@ -76,7 +62,7 @@ describe('a manager', () => {
     await expect(ShardMapManager.get(fresh)).rejects.toMatchObject({ code: 'format-too-new' });
   });
 
-  it('has maps by name in any case, deletes those without shards, and lists locations once', async () => {
+  it('a manager has maps by name in any case, deletes those without shards, and lists locations once', async () => {
     const own = await stage.manager();
     const map = await own.createListMap('Tenants', { keyType: 'text', schema: SCHEMA });
     const other = await own.createRangeMap('Months', { keyType: 'dateTime', schema: SCHEMA });
@@ -111,7 +97,7 @@ describe('a manager', () => {
     ['no sharded container', 'm', 'int32', { sharded: {} }],
     ['a container that is both', 'm', 'int32', { sharded: { Orders: '/tenantId' }, reference: ['Orders'] }],
     ['a path without a slash', 'm', 'int32', { sharded: { Orders: 'tenantId' } }],
-  ] as const)('refuses a map with %s', async (_, name, keyType, schema) => {
+  ] as const)('a manager refuses a map with %s', async (_, name, keyType, schema) => {
     await expect(manager.createRangeMap(name, { keyType, schema })).rejects.toMatchObject({
       code: 'option-invalid',
     });
@@ -119,7 +105,7 @@ describe('a manager', () => {
 });
 
 describe('a shard', () => {
-  it('must have the containers of the schema, with their keys, in another database than the map', async () => {
+  it('a shard must have the containers of the schema, with their keys, in another database than the map', async () => {
     const { map } = await rangeMap();
     const unfit = { code: 'shard-unfit' };
     const lacks = await stage.shardDatabase({ Orders: '' });
@@ -135,7 +121,7 @@ describe('a shard', () => {
     expect(await map.shards()).toHaveLength(2);
   });
 
-  it('is there once, and can be deleted when no mapping needs it', async () => {
+  it('a shard is there once, and can be deleted when no mapping needs it', async () => {
     const { map, a } = await rangeMap();
     await expect(map.createShard(a.location)).rejects.toMatchObject({ code: 'exists' });
     const mapping = await map.createMapping({ shard: a, low: 0, high: 10, status: 'offline' });
@@ -152,7 +138,7 @@ describe('a shard', () => {
 });
 
 describe('mappings of a range map', () => {
-  it('have no key twice, and gaps', async () => {
+  it('mappings of a range map have no key twice, and gaps', async () => {
     const { map, a, b } = await rangeMap();
     await map.createMapping({ shard: a, low: 0, high: 10 });
     await map.createMapping({ shard: b, low: 20 });
@@ -179,7 +165,7 @@ describe('mappings of a range map', () => {
     ['offline', 'online', true],
     ['offline', 'offline', false],
     ['offline', 'offline', true],
-  ] as const)('go from %s to %s, to another shard: %s', async (from, to, moves) => {
+  ] as const)('mappings of a range map go from %s to %s, to another shard: %s', async (from, to, moves) => {
     const { map, a, b } = await rangeMap();
     const before = await map.createMapping({ shard: a, low: 0, high: 10, status: from });
     const after = await map.updateMapping(before, { status: to, ...(moves && { shard: b }) });
@@ -189,14 +175,14 @@ describe('mappings of a range map', () => {
     expect(await map.check()).toEqual([]);
   });
 
-  it('never go from online to online in another shard', async () => {
+  it('mappings of a range map never go from online to online in another shard', async () => {
     const { map, a, b } = await rangeMap();
     const online = await map.createMapping({ shard: a, low: 0, high: 10 });
     await expect(map.updateMapping(online, { shard: b })).rejects.toMatchObject({ code: 'wrong-state' });
     expect(await map.mappings()).toEqual([online]);
   });
 
-  it('are split inside only, and merged with a neighbour only', async () => {
+  it('mappings of a range map are split inside only, and merged with a neighbour only', async () => {
     const { map, a, b } = await rangeMap();
     const whole = await map.createMapping({ shard: a, low: 0, high: 10 });
     for (const at of [-1, 0, 10, 11])
@@ -217,7 +203,7 @@ describe('mappings of a range map', () => {
     expect(await map.mappings()).toEqual([]);
   });
 
-  it('of two administrators who map [0, 10) and [5, 15) at the same time are one', async () => {
+  it('mappings of a range map of two administrators who map [0, 10) and [5, 15) at the same time are one', async () => {
     const { map, a, b } = await rangeMap();
     const other = await elsewhere(map);
     const answers = await Promise.allSettled([
@@ -229,7 +215,7 @@ describe('mappings of a range map', () => {
     expect(await map.check()).toEqual([]);
   });
 
-  it('that are locked change with the token of the owner only', async () => {
+  it('mappings of a range map that are locked change with the token of the owner only', async () => {
     const { map, a } = await rangeMap();
     const whole = await map.createMapping({ shard: a, low: 0, high: 10 });
     await map.lockMapping(whole, 'anna');
@@ -254,7 +240,7 @@ describe('mappings of a range map', () => {
 });
 
 describe('mappings of a list map', () => {
-  it('have one key each, and a shard has many', async () => {
+  it('mappings of a list map have one key each, and a shard has many', async () => {
     const map = await manager.createListMap('list', { keyType: 'text', schema: SCHEMA });
     const shard = await map.createShard({ database: await stage.shardDatabase() });
     for (const key of ['b', 'a', 'A', '']) await map.createMapping({ shard, key });
@@ -268,7 +254,7 @@ describe('mappings of a list map', () => {
 });
 
 describe('a call that is repeated under its operation id', () => {
-  it('returns the first result, also from another process, and is refused for another call', async () => {
+  it('a call that is repeated under its operation id returns the first result, also from another process, and is refused for another call', async () => {
     const { map, a } = await rangeMap();
     const created = await map.createMapping({ shard: a, low: 0, high: 10 }, { operationId: 'o1' });
     const other = await elsewhere(map);
@@ -283,7 +269,7 @@ describe('a call that is repeated under its operation id', () => {
 });
 
 describe('a routing identity', () => {
-  it('reads the map and the local maps, and changes neither', async () => {
+  it('a routing identity reads the map and the local maps, and changes neither', async () => {
     const { map, a } = await rangeMap();
     await map.createMapping({ shard: a, low: 0, high: 10 });
     const client = stage.client(undefined, { aadCredentials: stage.emulator.credential('router') });

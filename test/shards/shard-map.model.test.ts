@@ -19,20 +19,26 @@ async function failureOf(seed: number, options: HistoryOptions): Promise<string[
 }
 
 describe(`administrators who change one map (seed ${SEED})`, () => {
-  it.each<MapKind>(['range', 'list'])('of kind %s do what a plain map does, whatever dies or is lost', async (kind) => {
-    const failures: string[] = [];
-    for (let seed = SEED; seed < SEED + HISTORIES; seed++) failures.push(...(await failureOf(seed, { kind })));
-    expect(failures.slice(0, 3)).toEqual([]);
-    // A few histories need not have every kind of event: one in ten has the rarest.
-    const rare = HISTORIES > 200 ? EVENTS.filter((event) => totals[event] === undefined) : [];
-    expect(rare).toEqual([]);
-  });
+  it.each<MapKind>(['range', 'list'])(
+    'administrators who change one map of kind %s do what a plain map does, whatever dies or is lost',
+    async (kind) => {
+      const failures: string[] = [];
+      for (let seed = SEED; seed < SEED + HISTORIES; seed++) failures.push(...(await failureOf(seed, { kind })));
+      expect(failures.slice(0, 3)).toEqual([]);
+      // A few histories need not have every kind of event: one in ten has the rarest.
+      const rare = HISTORIES > 200 ? EVENTS.filter((event) => totals[event] === undefined) : [];
+      expect(rare).toEqual([]);
+    },
+  );
 
-  it.each(Object.entries(MISTAKES))('are seen to fail with the mistake: %s', async (name, first) => {
-    const mistake = name as Mistake;
-    const failures: string[] = [];
-    for (let seed = first; seed < first + TRIED && failures.length === 0; seed++)
-      failures.push(...(await failureOf(seed, { mistake })));
-    expect(failures).not.toEqual([]);
-  });
+  it.each(Object.entries(MISTAKES))(
+    'administrators who change one map are seen to fail with the mistake: %s',
+    async (name, first) => {
+      const mistake = name as Mistake;
+      const failures: string[] = [];
+      for (let seed = first; seed < first + TRIED && failures.length === 0; seed++)
+        failures.push(...(await failureOf(seed, { mistake })));
+      expect(failures).not.toEqual([]);
+    },
+  );
 });

@@ -1,4 +1,5 @@
 import { CosmosClient, type CosmosClientOptions, type Database } from '@azure/cosmos';
+import { afterAll } from 'vitest';
 import type { Clock } from '../../src/base/clock.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
@@ -124,4 +125,16 @@ export class ShardStage implements AsyncDisposable {
     for (const client of this.#clients) client.dispose();
     await this.emulator.close();
   }
+}
+
+/** A server for the tests of one file, with a manager of its own. */
+export async function useShardMaps(): Promise<{
+  readonly stage: ShardStage;
+  readonly options: ShardMapManagerOptions;
+  readonly manager: ShardMapManager;
+}> {
+  const stage = await ShardStage.open();
+  afterAll(() => stage[Symbol.asyncDispose]());
+  const options = await stage.options();
+  return { stage, options, manager: await ShardMapManager.create(options) };
 }

@@ -127,13 +127,13 @@ async function history(seed: number, mistake?: Mistake): Promise<string[]> {
 }
 
 describe('the state of all shards at one moment', () => {
-  it(`gives each key to one shard in ${HISTORIES} histories (seed ${SEED})`, async () => {
+  it(`the state of all shards at one moment gives each key to one shard in ${HISTORIES} histories (seed ${SEED})`, async () => {
     for (let seed = SEED; seed < SEED + HISTORIES; seed++)
       expect(await history(seed), `MILLRACE_SEED=${seed}`).toEqual([]);
   });
 
   // From one seed at every commit: which mistakes are found is no matter of luck.
-  it.each(MISTAKES)('is seen to fail where %s', async (mistake) => {
+  it.each(MISTAKES)('the state of all shards at one moment is seen to fail where %s', async (mistake) => {
     const wrong: string[] = [];
     for (let seed = 1; wrong.length === 0 && seed < 20_000; seed++) wrong.push(...(await history(seed, mistake)));
     expect(wrong).not.toEqual([]);

@@ -19,7 +19,7 @@ async function open(...names: string[]) {
 }
 
 describe('a writer whose heartbeats are throttled while it reads the gate', () => {
-  it('is admitted no more, so a migration that has forgotten it loses nothing of it', async () => {
+  it('a writer whose heartbeats are throttled while it reads the gate is admitted no more, so a migration that has forgotten it loses nothing of it', async () => {
     const { world, time, writer } = await open('w');
     writer.throttledUntil = FOR_EVER;
     // Long enough for its document to expire.
@@ -36,7 +36,7 @@ describe('a writer whose heartbeats are throttled while it reads the gate', () =
 });
 
 describe('a writer that was cut off just after it was admitted', () => {
-  it('is not forgotten before its write must have landed', async () => {
+  it('a writer that was cut off just after it was admitted is not forgotten before its write must have landed', async () => {
     const { world, time, writer } = await open('w');
     writer.cutOffUntil = FOR_EVER;
     await time.run(time.sleep(11_000));
@@ -49,7 +49,7 @@ describe('a writer that was cut off just after it was admitted', () => {
 });
 
 describe('a migration that decides late', () => {
-  it('is refused where writers have opened the gate meanwhile', async () => {
+  it('a migration that decides late is refused where writers have opened the gate meanwhile', async () => {
     const { world, time, writer } = await open('w');
     const migrating = new MigratingProcess(world, { closedMs: 58_000, flipMs: 100_000 });
     await time.run(time.sleep(130_000));
@@ -70,7 +70,7 @@ it('a pass has a signal that a write takes, on the clock of the machine', async 
   expect((await written).statusCode).toBe(201);
 });
 
-it('stores what the version before stores, which works beside', async () => {
+it('the write gate stores what the version before stores, which works beside', async () => {
   await using stage = await openStage({}, SHOP);
   const { state } = stage.services.place;
   await using _ = await openWriteGate(state, 'Orders');

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(async () => judge.close());
 
 describe('SQL-S1 the verdict safe', () => {
-  it('is never given to a random query that shows or changes rows of another store', async () => {
+  it('the verdict safe is never given to a random query that shows or changes rows of another store', async () => {
     const parser = await loadParser();
     const { catalog } = readDdl(parser, [{ file: 'schema.sql', text: schema }]);
     const seed = suiteSeed();

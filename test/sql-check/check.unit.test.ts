@@ -16,7 +16,7 @@ const verdicts = expectedQueries().map((query) => {
 });
 
 describe('the verdicts of the check', () => {
-  it('stand on DDL of which each statement is understood', () => {
+  it('the verdicts of the check stand on DDL of which each statement is understood', () => {
     expect(skipped).toEqual([]);
     expect(catalog.tenant).toBe('store_id');
   });
@@ -26,7 +26,7 @@ describe('the verdicts of the check', () => {
   it.each(verdicts)('$file:$line, where it runs', ({ runs, found }) => {
     expect(['unknown', runs]).toContain(found.runs.verdict);
   });
-  it('rarely are that it does not know where a query runs', () => {
+  it('the verdicts of the check rarely are that it does not know where a query runs', () => {
     const unknown = verdicts.filter(({ runs, found }) => found.runs.verdict === 'unknown' && runs !== 'unknown');
     expect(unknown.map(({ file, line, found }) => `${file}:${line} ${found.runs.why}`)).toHaveLength(RUNS_UNKNOWN);
   });
@@ -58,7 +58,7 @@ describe('SQL-S2 the check says that it does not know', () => {
       'an upsert by a key without the tenant',
       "INSERT INTO codes (store_id, code) VALUES (1, 'a') ON CONFLICT (code) DO NOTHING",
     ],
-  ])('of %s', (_, sql) => {
+  ])('the check says that it does not know of %s', (_, sql) => {
     const ddl = `${schema}
       CREATE TABLE devices (device_id bigint PRIMARY KEY); SELECT create_distributed_table('devices', 'device_id');
       CREATE TABLE codes (store_id bigint, code text UNIQUE);`;
@@ -76,12 +76,12 @@ describe('SQL-S2 the check says that it does not know', () => {
       'a table that inherits',
       'CREATE TABLE more (x int) INHERITS (stores); DROP TABLE orders; CREATE TABLE orders (y int) INHERITS (stores);',
     ],
-  ])('of %s in the DDL', (_, more) => {
+  ])('the check says that it does not know of %s in the DDL', (_, more) => {
     expect(rowsOf(SAFE)).toBe('safe');
     expect(rowsOf(SAFE, `${schema}\n${more}`)).not.toBe('safe');
   });
 
-  it('of writes to a table with a trigger, and of deletes that go along without the tenant', () => {
+  it('the check says that it does not know of writes to a table with a trigger, and of deletes that go along without the tenant', () => {
     const more = `CREATE TRIGGER t BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION f();
       CREATE TABLE lines (store_id bigint, id bigint REFERENCES products ON DELETE CASCADE);`;
     expect(rowsOf('UPDATE orders SET total = 1 WHERE store_id = 1', `${schema}\n${more}`)).toBe('unknown');
@@ -114,18 +114,18 @@ describe('SQL-S1 names that mean something else', () => {
     'SELECT * FROM orders o WHERE o.store_id = 1 AND o.store_id NOT IN (SELECT s.store_id FROM stores s FULL JOIN order_items i ON i.store_id = s.store_id)',
     // count(*) has a row whatever WHERE says.
     'SELECT o.order_id, l.n FROM orders o, LATERAL (SELECT count(*) AS n FROM countries c WHERE o.store_id = 1) l',
-  ])('leaks: %s', (sql) => {
+  ])('a statement with a name that means something else leaks: %s', (sql) => {
     expect(checkStatement(catalog, parser.parse(sql, 'query')[0]!.node).rows.verdict).toBe('leaks');
   });
 
-  it('are two values where two subqueries have one text', () => {
+  it('two subqueries with one text are two values', () => {
     const sub = '(SELECT floor(random() * 3)::bigint)';
     const sql = `SELECT * FROM orders o, products p WHERE o.store_id = ${sub} AND p.store_id = ${sub}`;
     expect(checkStatement(catalog, parser.parse(sql, 'query')[0]!.node).rows.verdict).not.toBe('safe');
   });
 });
 
-it('names the line of a text that ends too early', () => {
+it('the parser names the line of a text that ends too early', () => {
   expect(() => parser.parse('SELECT 1\nFROM orders WHERE\n\n', 'q.sql')).toThrow(
     'q.sql:2: syntax error at end of input',
   );

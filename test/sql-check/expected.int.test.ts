@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(async () => judge.close());
 
 describe('the expected verdicts of the queries', () => {
-  it('are at least 80, right and wrong ones', () => {
+  it('the expected verdicts of the queries are at least 80, right and wrong ones', () => {
     expect(queries.length).toBeGreaterThanOrEqual(80);
     expect(queries.filter(({ rows }) => rows === 'leaks').length).toBeGreaterThan(40);
   });

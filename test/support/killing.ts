@@ -32,7 +32,7 @@ export class Killing {
     return sent.killed;
   }
 
-  /** Kills a verb's process `times` times, each time begun anew where it was, unless it ends first; then lets it end. */
+  /** Kills a verb's process `times` times, each time begun again where it was, unless it ends first; then lets it end. */
   async until(stage: Stage, folder: string, verb: Verb, times: number, name = ''): Promise<void> {
     for (let killed = 0; killed < times; killed++) if (!(await this.attempt(stage, folder, verb, name))) return;
     await run(stage, folder, verb, name, Infinity);

@@ -245,13 +245,13 @@ describe('rows', () => {
     return read;
   };
   const ordered = query('SELECT TOP 2 * FROM c ORDER BY c.n');
-  test('in any order where none is asked for; fields that are added to documents don’t count', () => {
+  test('rows come in any order where none is asked for; fields that are added to documents don’t count', () => {
     const all = query('SELECT * FROM c');
     expect(differenceOf([{ id: 1, _etag: 'x' }, { id: 2 }], [{ id: 2 }, { id: 1 }], all)).toBeUndefined();
     expect(differenceOf([{ id: 1 }, { id: 1 }], [{ id: 2 }, { id: 1 }], all)).toContain('unexpected');
     expect(differenceOf([{ id: 1 }], [{ id: 2 }, { id: 1 }], all)).toContain('missing {"id":2}');
   });
-  test('in the asked order; what ties for the last place of a limited list may be another', () => {
+  test('rows come in the asked order; what ties for the last place of a limited list may be another', () => {
     expect(differenceOf([{ n: 1 }, { n: 2, id: 'a' }], [{ n: 1 }, { n: 2, id: 'b' }], ordered)).toBeUndefined();
     expect(differenceOf([{ n: 2 }, { n: 1 }], [{ n: 1 }, { n: 2 }], ordered)).toContain('row 1');
     expect(differenceOf([{ n: 1, id: 'a' }, { n: 2 }], [{ n: 1, id: 'b' }, { n: 2 }], ordered)).toContain('unexpected');

@@ -34,7 +34,7 @@ describe('tables', () => {
   }, 60_000);
   afterAll(() => shop.close());
 
-  test('hold the rows that a scenario expects, whatever happens on the way', async () => {
+  test('tables hold the rows that a scenario expects, whatever happens on the way', async () => {
     const country = (id: string, name: string) => ({ id, type: 'country', name });
     const { rows } = await shop
       .given({ Countries: [country('AT', 'Osterreich')], Orders: shop.like('Orders', 'order') })
@@ -52,7 +52,7 @@ describe('tables', () => {
     expect(rows['orders']?.length).toBeGreaterThan(0);
   });
 
-  test('begin each scenario empty, one after the other, and say what is different', async () => {
+  test('tables begin each scenario empty, one after the other, and say what is different', async () => {
     const expected = (name: string) =>
       shop
         .given({ Countries: [{ id: 'AT', type: 'country', name }] })
@@ -73,7 +73,7 @@ describe('the shop', () => {
   });
   afterAll(() => shop.close());
 
-  test('derives from what is given, and from what comes then', async () => {
+  test('the shop derives from what is given, and from what comes then', async () => {
     const { parked } = await shop
       .given({ Customers: [customer('c1', 'Ada')], Orders: [order('o1', 100)] })
       .when({ Orders: [order('o2', 50), order('o1', 70)] })
@@ -81,12 +81,12 @@ describe('the shop', () => {
     expect(parked).toEqual([]);
   });
 
-  test('begins each scenario with nothing', async () => {
+  test('the shop begins each scenario with nothing', async () => {
     const { documents, parked } = await shop.given().expect({ Days: [], Summaries: [] });
     expect({ documents, parked }).toEqual({ documents: { Days: [], Summaries: [] }, parked: [] });
   });
 
-  test('says what is different', async () => {
+  test('the shop says what is different', async () => {
     const run = shop.given({ Orders: [order('o1', 100)] }).expect({ Days: [day(1, 99)] });
     const error = await run.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(AssertionError);
@@ -94,7 +94,7 @@ describe('the shop', () => {
     expect(String(error)).toContain('The derived documents in Days are different');
   });
 
-  test('tells what was parked, and why', async () => {
+  test('the shop tells what was parked, and why', async () => {
     const { parked } = await shop.given({ Orders: [order('bad', 1, { cents: 'many' })] }).run();
     expect(parked.toSorted()).toEqual([
       expect.stringMatching(/^days@1: Orders\/bad: .*cents.*not a finite number/),
@@ -102,7 +102,7 @@ describe('the shop', () => {
     ]);
   });
 
-  test('names a container that isn’t there', async () => {
+  test('the shop names a container that isn’t there', async () => {
     await expect(shop.given({ Order: [] }).run()).rejects.toMatchObject({ code: 'not-found' });
     await expect(shop.given().expect({ Orders: [] })).rejects.toMatchObject({
       code: 'not-found',
@@ -112,7 +112,7 @@ describe('the shop', () => {
   });
 
   test.each(Array.from({ length: 12 }, (_, at) => SEED + at))(
-    'is exact whatever is written and whatever befalls it (seed %i)',
+    'the shop is exact whatever is written and whatever fails (seed %i)',
     async (seed) => {
       const drawn = { seed, count: 30, ids: 4 };
       const { parked } = await shop

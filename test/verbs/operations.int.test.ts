@@ -38,7 +38,7 @@ const order = (id: string, placedAt: unknown = '2026-01-01T10:00:00.000Z') => ({
 });
 
 it.each([['status'], ['dead-letters', 'list'], ['projections', 'pause', 'days', '--dry-run'], ['run', '--once']])(
-  'names the database where it is what lacks, not a container in it: %s %s',
+  'a verb names the database where it is what lacks, not a container in it: %s %s',
   async (...verb) => {
     await stage.services.place.database.container('millrace').delete();
     expect((await millrace('dead-letters', 'list')).stderr).toContain(
@@ -54,7 +54,7 @@ it.each([['status'], ['dead-letters', 'list'], ['projections', 'pause', 'days', 
 );
 
 describe('model apply', () => {
-  it('creates what is missing, says so before, and finds nothing to do afterwards', async () => {
+  it('`model apply` creates what is missing, says so before, and finds nothing to do afterwards', async () => {
     vi.stubEnv('COSMOS_DATABASE', 'fresh');
     vi.stubEnv('LEASES_DATABASE', 'fresh');
     const planned = await json('model', 'apply', '--dry-run');
@@ -77,7 +77,7 @@ describe('model apply', () => {
     expect(await json('model', 'apply')).toEqual({ code: 0, value: { done: [] } });
   });
 
-  it('changes what can be changed', async () => {
+  it('`model apply` changes what can be changed', async () => {
     const { resource } = await stage.container('Orders').read();
     await stage
       .container('Orders')
@@ -89,7 +89,7 @@ describe('model apply', () => {
     expect((await stage.container('Orders').read()).resource?.defaultTtl).toBe(-1);
   });
 
-  it('refuses what Cosmos DB fixes at creation, and names it', async () => {
+  it('`model apply` refuses what Cosmos DB fixes at creation, and names it', async () => {
     await stage.container('Days').delete();
     await stage.services.place.database.containers.create({ id: 'Days', partitionKey: { paths: ['/day'] } });
     const { code, stderr } = await millrace('model', 'apply');
@@ -105,14 +105,14 @@ describe('projections verify', () => {
     await derive();
   });
 
-  it('finds nothing where everything is right', async () => {
+  it('`projections verify` finds nothing where everything is right', async () => {
     expect(await json('projections', 'verify')).toMatchObject({
       code: 0,
       value: { different: 0, documents: { sources: 4, expected: 4, found: 4 } },
     });
   });
 
-  it('finds what is missing, unexpected and different: exit code 1', async () => {
+  it('`projections verify` finds what is missing, unexpected and different: exit code 1', async () => {
     const summaries = stage.container('Summaries');
     await summaries.item('o1', 's1').delete();
     await summaries.items.upsert({ id: 'o9', type: 'summary', storeId: 's1' });
@@ -132,14 +132,14 @@ describe('projections verify', () => {
     expect((await json('projections', 'verify', 'days')).code).toBe(0);
   });
 
-  it('says which projections there are', async () => {
+  it('`projections verify` says which projections there are', async () => {
     const { code, stderr } = await millrace('projections', 'verify', 'dais');
     expect(code).toBe(2);
     expect(stderr).toContain('did you mean days?');
   });
 });
 
-it('lists leases, dead letters and the state of it all', async () => {
+it('the command line lists leases, dead letters and the state of it all', async () => {
   await stage.container('Orders').items.upsert(order('bad', 7));
   await derive();
   const leases = (await json('leases', 'list')).value;
@@ -167,7 +167,7 @@ it('lists leases, dead letters and the state of it all', async () => {
   });
 });
 
-it('says how to make the containers that are not there yet', async () => {
+it('a verb says how to make the containers that are not there yet', async () => {
   vi.stubEnv('COSMOS_DATABASE', 'nothing');
   vi.stubEnv('LEASES_DATABASE', 'nothing');
   for (const verb of [
@@ -183,7 +183,7 @@ it('says how to make the containers that are not there yet', async () => {
 });
 
 describe('model types', () => {
-  it('tells a stale file, writes it, and finds it fresh', async () => {
+  it('`model types` tells a stale file, writes it, and finds it fresh', async () => {
     const folder = mkdtempSync(join(import.meta.dirname, '../fixtures/types-'));
     try {
       cpSync(SHOP, folder, { recursive: true });

@@ -154,7 +154,7 @@ it('the schedule verifies a sample of each place', async (context) => {
   ]);
 });
 
-it('refuses what would see one place alone, and names the places', async (context) => {
+it('a verb refuses what would see one place alone, and names the places', async (context) => {
   const { millrace } = await derived(context);
   const { code, stderr } = await millrace('projections', 'rerun', 'x', '--ids', 'o1', '--key', '["s1"]', '--yes');
   expect([code, stderr]).toEqual([
@@ -226,7 +226,7 @@ it('shards init prepares a database for the pipeline, so that it can become a sh
   expect((await millrace('model', 'apply', '--dry-run')).stdout).not.toContain('create');
 });
 
-it('shows and settles each shard’s dead letters', async (context) => {
+it('`dead-letters` shows and settles each shard’s dead letters', async (context) => {
   const { stage, application, millrace, host } = await derived(context);
   await application.order('s1', 'west', 'bad', 1, { placedAt: 5 as never });
   const app = await host('again');

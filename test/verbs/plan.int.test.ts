@@ -91,7 +91,7 @@ test('what would keep a host from starting is told with the plan, and is exit co
   });
 });
 
-test('of a pipeline over shards it counts the deployments of function apps, and says when they are too many', async () => {
+test('`plan` counts, of a pipeline over shards, the deployments of function apps, and says when they are too many', async () => {
   const context = { workspace: openWorkspace({ directory: '.', pipeline: SPREAD }) } as Context;
   const few = await plan.run({ shards: 10 }, context);
   expect(few).toMatchObject({ ok: true, value: { shards: 'tenants', functionApps: 11 } });

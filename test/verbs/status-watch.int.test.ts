@@ -19,7 +19,7 @@ async function world() {
   return { stage, ended };
 }
 
-it('shows each look as a line of JSON until Ctrl-C, which is success', async () => {
+it('`status --watch` shows each look as a line of JSON until Ctrl-C, which is success', async () => {
   const { ended } = await world();
   const wrote = (text: string): void => {
     if (text.split('\n').length > 2) ended.abort();
@@ -31,7 +31,7 @@ it('shows each look as a line of JSON until Ctrl-C, which is success', async () 
   for (const line of lines) expect(JSON.parse(line)).toMatchObject({ database: 'shop', hosts: [] });
 });
 
-it('looks again after each pause, goes on after a look that fails, and prints only changes to a log', async () => {
+it('`status --watch` looks again after each pause, goes on after a look that fails, and prints only changes to a log', async () => {
   const { stage, ended } = await world();
   const shown: Interim[] = [];
   const pauses: number[] = [];
@@ -57,7 +57,7 @@ it('looks again after each pause, goes on after a look that fails, and prints on
   await workspace.close();
 });
 
-it('refuses a pause that is none', async () => {
+it('`status --watch` refuses a pause that isn’t valid', async () => {
   await world();
   const { code, stderr } = await cli([...ARGS, '--every', '0s']);
   expect(code).toBe(2);

@@ -13,7 +13,7 @@ export async function secure(session: Session, of: Content): Promise<void> {
   }
 }
 
-/** A restricted view reads its table with the rights of who asks. So whoever may read the view may read the table. */
+/** A restricted view reads its table with the rights of who asks. So a reader of the view may read the table. */
 export async function letReadersIn(session: Session, of: Content): Promise<void> {
   if (of.layout.rowSecurity === undefined) return;
   for (const { name, table } of viewsOf(of))

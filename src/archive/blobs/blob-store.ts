@@ -45,7 +45,7 @@ export interface HoldingStore extends ErasableStore {
   /** The names that begin with `prefix` and of which at least one version has a legal hold, in order, each once. */
   listHeld(prefix: string): AsyncIterable<string>;
   /**
-   * Keeps a blob until a time, as a legal hold does. `locked`: nobody can end that earlier. Throws UsageError
+   * Keeps a blob until a time, as a legal hold does. `locked`: no one can end that earlier. Throws UsageError
    * `immutability-off` if the account can't.
    */
   retain(name: string, until: Date, locked: boolean): Promise<void>;

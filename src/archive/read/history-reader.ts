@@ -118,7 +118,7 @@ export function openHistory({ state, storage, cacheSize, signal }: HistoryReader
         const document = await findArchived({ container, key, id }, entry, blobs);
         return { found: document && asCold<T>(document), etag: entry?.etag };
       } catch (error) {
-        // An erasure of another tenant may have written the blob anew; then the entry names the new one.
+        // An erasure of another tenant may have written the blob again; then the entry names the new one.
         if (!(error instanceof ArchiveDamaged) || entry?.etag === before) throw error;
         before = entry?.etag;
       }

@@ -42,7 +42,7 @@ export function dueQuery(
   return ofType(spec, source, where, { dashed, slashed, years, ...numbersOf(until) }, { without });
 }
 
-/** Some of the documents whose date lies in the future or is none. A rule that takes all documents has found them already. */
+/** Some of the documents whose date lies in the future or is missing. A rule that takes all documents has found them already. */
 export function undatedQuery(spec: ArchiveSpec, source: SourceContainer, now: number): SqlQuerySpec | undefined {
   if (spec.rule.kind === 'always') return undefined;
   const [dashed, slashed, years] = textFrom(now);

@@ -103,7 +103,7 @@ export class Budget {
   /**
    * Resolves when the request may be sent. Requests that wait in one lane are served in turns by tenant (BUD-B8).
    * @param partition a name for the physical partition, the same for all its users
-   * @param tenant whose request it is; absent: nobody's, or that of several
+   * @param tenant whose request it is; absent: that of no tenant, or of several
    */
   async take(partition: string, lane: Lane, signal?: AbortSignal, tenant?: string): Promise<Grant> {
     const bucket = this.#bucket(partition);

@@ -78,7 +78,7 @@ export class Spending {
     this.#tenant = tenant;
   }
 
-  /** The same budget, spent in another lane, by one tenant or by nobody. */
+  /** The same budget, spent in another lane, by one tenant or by none. */
   in(lane: Lane, tenant?: string): Spending {
     return new Spending(this.#database, this.#budget, lane, this.#clock, this.#layouts, tenant);
   }

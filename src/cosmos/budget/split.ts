@@ -106,7 +106,7 @@ export class Shares implements Share {
     else if (waits) this.#waited = true;
     if (this.#closed.signal.aborted) return;
     this.#running ??= this.#run().finally(() => (this.#running = undefined));
-    // Last: the process goes on trying for whoever asks next.
+    // Last: the process goes on trying for the next caller.
     this.#assertAttainable();
   }
 
@@ -154,7 +154,7 @@ export class Shares implements Share {
     const now = this.#clock.monotonic();
     this.#failing = { since: this.#failing?.since ?? now, error };
     if (failureOf(error).kind !== 'not-found') return;
-    // Without a state container no host runs, and there is nobody to share with.
+    // Without a state container no host runs, and there is no process to share with.
     this.#share = 1;
     this.#until = now + SHARE_MS;
   }

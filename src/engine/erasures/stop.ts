@@ -13,7 +13,7 @@ export const stopBoundMs = (readLagMs: number): number =>
   2 * readLagMs + VIEWS_REFRESH_MS + WRITE_BOUND_MS + LANDING_BOUND_MS;
 
 export interface PassOptions {
-  /** The long operations that may write now, dead ones included for as long as nobody knows that. May be stale. */
+  /** The long operations that may write now, dead ones included for as long as no process knows that. May be stale. */
   readonly running: () => Promise<readonly LongOperation[]>;
   /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs: number;

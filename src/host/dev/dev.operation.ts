@@ -72,7 +72,7 @@ export const dev = (registry: () => Registry) =>
       const started = performance.now();
       const { example, shards, once, account } = options;
       const folder = example === undefined ? context.workspace.folder : exampleFolder(example, shards);
-      // A run that ends by itself has nobody who edits; an account has data that isn't the developer's alone.
+      // A run that ends by itself has no one who edits; an account has data that isn't the developer's alone.
       using watched = once || account ? undefined : new WatchedPipeline(folder);
       const revision = await watched?.load();
       const loaded = revision?.loaded ?? (await loadPipeline(folder));

@@ -29,7 +29,7 @@ export interface Input {
   readonly now?: number;
   /** How documents change while a tenant moves. */
   readonly whileMoving?: WhileMoving;
-  /** How much of it `items` has read, 0 to 1. Absent: nobody knows how much there is. */
+  /** How much of it `items` has read, 0 to 1. Absent: it isn't known how much there is. */
   readonly share?: () => number;
   items(): AsyncIterable<InputItem>;
 }

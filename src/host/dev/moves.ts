@@ -185,7 +185,7 @@ class Writer {
       });
     const writer = new Writer(router, key, rules, documents, signal);
     writer.#running = writer.#run();
-    // It is awaited by whoever waits for a write.
+    // It is awaited by the code that waits for a write.
     writer.#running.catch(() => undefined);
     return writer;
   }

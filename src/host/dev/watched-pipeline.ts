@@ -31,7 +31,7 @@ export class WatchedPipeline implements Disposable {
    * @throws UsageError as `loadPipeline`
    */
   async load(): Promise<Revision> {
-    // Also of a pipeline that can't be loaded: the next change may mend any of its files.
+    // Also of a pipeline that can't be loaded: the next change may correct any of its files.
     const importer = freshImporter((file) => this.#files.add(dirname(file)));
     const loaded = await loadPipeline(this.#folder, importer);
     this.#files.add(dirname(loaded.modelFile));

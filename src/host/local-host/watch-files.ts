@@ -6,7 +6,7 @@ const NOT_THE_APP = new Set(['node_modules', '.git', '.millrace', 'test', 'infra
 /** Milliseconds without a change before the app restarts, because a build writes many files. */
 const QUIET_MS = 300;
 
-/** Calls `changed` when source files of an app have changed, once the changes have stopped. A log that grows is none. */
+/** Calls `changed` when source files of an app have changed, once the changes have stopped. A log that grows isn't one. */
 export function watchFiles(root: string, changed: (file: string) => void): Disposable {
   let timer: NodeJS.Timeout | undefined;
   const note = (file: string | null): void => {

@@ -67,7 +67,7 @@ export function publishRunner(
       ),
       access,
     );
-  // A replay publishes what is there, whoever wrote it.
+  // A replay publishes what is there, whichever process wrote it.
   return { id, order: spec.order, sources: [spec.from], ...(!again && { isEvent }), apply, ...(last && { passOver }) };
 }
 

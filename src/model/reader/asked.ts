@@ -61,7 +61,7 @@ export function statedQuestionsOf(
       const visit = (node: Nodes): void => {
         const text = sourceOf(node, source);
         if (node.type === 'code') {
-          // It says what an answer must be; nobody asks it.
+          // It says what an answer must be; no query asks it.
           if (MEANING.test(node.meta ?? '')) return;
           for (const { text: sql, comment, line, before, after } of statements(node.value))
             if (!OTHER_DATABASE.test(`${label} ${comment}`))

@@ -180,7 +180,7 @@ function strayContainers(
   const inside = new Set(keyed.flatMap((section) => [...within(section)].slice(1)));
   const stated = keyed.filter((section) => !inside.has(section));
   if (stated.length > 0 || designs.length > 0) return stated;
-  // "Container Structure" with a section for each container is none itself.
+  // "Container Structure" with a section for each container isn't one itself.
   return titled.filter(
     (section) =>
       !sectionName(section.title) &&

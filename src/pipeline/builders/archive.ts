@@ -33,7 +33,7 @@ export interface ArchiveOptions<S extends object> {
    * blob container with version-level immutability (`legalHolds` in `infra/`). It may not be longer than `keep`. Default: none.
    */
   readonly retain?: string;
-  /** Nobody, you and Microsoft included, can shorten or end the time of `retain`. Default false. */
+  /** No one, you and Microsoft included, can shorten or end the time of `retain`. Default false. */
   readonly retainLocked?: boolean;
   /** Field with the tenant: each tenant has separate blobs. Default: the pipeline's tenant. */
   readonly tenant?: keyof S & string;

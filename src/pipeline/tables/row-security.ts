@@ -8,7 +8,7 @@ export const isSetting = (name: unknown): name is string =>
   typeof name === 'string' && /^[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*$/.test(name);
 
 /**
- * What restricts a table; run again it restricts it anew. Without the setting no row is shown: it is NULL before a session
+ * What restricts a table; run again it restricts it again. Without the setting no row is shown: it is NULL before a session
  * has set it, and empty after the transaction of its SET LOCAL.
  */
 export function securityDdl(table: string, { tenant, rowSecurity }: TableLayout): string[] {

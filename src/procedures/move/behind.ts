@@ -6,7 +6,7 @@ export interface OwnLeases {
   readonly why: string;
   /** What moves them on, or removes them. */
   readonly remedy: string;
-  /** Nobody works with them, or will until the version is promoted or dropped. */
+  /** No host works with them, or will until the version is promoted or dropped. */
   readonly isStaged: boolean;
 }
 

@@ -1,4 +1,4 @@
-// What a mover that died has left, as others see it, and what they can do about it without going on with the move.
+// What a mover that died has left, as others see it, and what they can do about it without continuing the move.
 import type { Container, Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';

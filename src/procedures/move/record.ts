@@ -158,7 +158,7 @@ export class MoveRecord {
   }
 
   /**
-   * The process of the move has stored nothing for a while, and can't any more: whoever calls next goes on at once. False:
+   * The process of the move has stored nothing for a while, and can't any more: the next caller goes on at once. False:
    * the process lives, or another one has taken the move over.
    */
   static async abandon(maps: Container, found: MoveDocument, clock: Clock = systemClock): Promise<boolean> {

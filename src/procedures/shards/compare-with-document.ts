@@ -1,4 +1,4 @@
-// Where the stored map is otherwise than the section "Shard map" of the documents says.
+// Where the stored map differs from the section "Shard map" of the documents.
 import type { DocumentedMap, ModelDocuments, ShardMapping, Text } from '../../model/documents.ts';
 import { keyTypeNamed } from '../../model/shard-keys.ts';
 import type { Inspection, InspectedMapping, ShardMap } from '../../shards/index.ts';

@@ -82,7 +82,7 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
       paused ? [{ name, by: paused.by, since: paused.since, reason: paused.reason }] : [],
     ),
     inProgress: await readInProgress(services, views, signal),
-    /** Who spends of RU_BUDGET, and which share of it; empty: nobody. */
+    /** Who spends of RU_BUDGET, and which share of it; empty: no process. */
     budget: unreadable.some(({ kind }) => kind === 'budget')
       ? []
       : (await readMembers(services.place.state, services.place.database.id)).map(({ name, share, live, bulk }) => ({

@@ -22,7 +22,7 @@ export type SetFences = (
   generation: number,
 ) => Promise<void>;
 
-/** One for each shard: its generations are those of the local map, which a shard that is created again has anew. */
+/** One for each shard: its generations are those of the local map, which a shard that is created again has from the start. */
 export const fenceId = (shard: string): string => `millrace.fence|${shard}`;
 
 /** The field of the key in a fenced container. */

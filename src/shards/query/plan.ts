@@ -97,7 +97,7 @@ function rowsPlan({ query, text, from, where, select, order }: Parts, common: Co
     if (wrapped) return `${start}VALUE {${order ? `"k": ${keys}, ` : ''}"p": ${payload}}`;
     return `${start}${select.bare ? 'VALUE ' : ''}${list}${order ? `, ${keys} AS ${ORDER_FIELD}` : ''}`;
   };
-  // A result that is undefined is none, and doesn't count in TOP.
+  // An undefined result isn't a row, and doesn't count in TOP.
   const defined = wrapped && !isStar ? [`IS_DEFINED(${payload})`] : [];
   return {
     ...common,

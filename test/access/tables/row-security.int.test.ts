@@ -97,7 +97,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       return rows.map(({ id }) => id);
     };
 
-    it('shows a session the rows of the tenant that it names, in the views and behind them, and without one none', async () => {
+    it('row security shows a session the rows of the tenant that it names, in the views and behind them, and without one none', async () => {
       await migrate('app.store');
       await write(entry(1, 'a', 1), entry(2, 'b', 2));
       await grant();
@@ -121,7 +121,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       await expect(shop.query('SELECT 1 FROM millrace.orders_v1_guards')).rejects.toThrow('permission denied');
     });
 
-    it('keeps it over a rebuild, where it lets in who reads the views', async () => {
+    it('a rebuild keeps row security, where it lets in who reads the views', async () => {
       await migrate('app.store');
       await grant();
       const sink = tableSink({ layout: layout('app.store'), database });
@@ -133,7 +133,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       expect(await sink.faults?.(signal)).toEqual([]);
     });
 
-    it('is put on and taken off in place, and doctor names what is missing', async () => {
+    it('row security is put on and taken off in place, and doctor names what is missing', async () => {
       await migrate();
       await write(entry(1, 'a', 1), entry(2, 'b', 2));
       await grant();
@@ -157,7 +157,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       expect(await migrate()).toEqual([]);
     });
 
-    it('lets no writer change a part of the rows: a role that it restricts is refused', async () => {
+    it('row security lets no writer change a part of the rows: a role that it restricts is refused', async () => {
       await migrate('app.store');
       await write(entry(1, 'a', 1));
       await owner.query('GRANT USAGE ON SCHEMA millrace TO shop; GRANT ALL ON ALL TABLES IN SCHEMA millrace TO shop');
@@ -175,7 +175,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       await poor.close();
     });
 
-    it('is among the statements that are printed', async () => {
+    it('row security is among the statements that are printed', async () => {
       for (const statement of wholeDdl([layout('app.store')], { citus: false })) await owner.query(statement);
       expect(await migrate('app.store')).toEqual([]);
       await write(entry(1, 'a', 1), entry(2, 'b', 2));

@@ -39,7 +39,7 @@ const faultsOf = async (loaded: LoadedPipeline): Promise<string[]> => {
   return ((await (spec as TableSpec).to.faults?.(signal)) ?? []).map(({ what, hint }) => `${what}. ${hint}`);
 };
 
-it('names tables that are missing or were changed by hand, each with its remedy', async () => {
+it('a look at the tables names tables that are missing or were changed by hand, each with its remedy', async () => {
   const loaded = declared(orders());
   expect(await faultsOf(loaded)).toEqual([expect.stringMatching(/schema millrace does not exist.*sql migrate/)]);
   await migrateTables(layoutsOf(loaded), database, signal);
@@ -80,7 +80,7 @@ it('names tables that are missing or were changed by hand, each with its remedy'
   expect((await faultsOf(loaded))[0]).toMatch(/orders_v1_guards is missing, although.*projections rebuild orders/);
 });
 
-it('names the rights that a role lacks', async () => {
+it('a look at the tables names the rights that a role lacks', async () => {
   const loaded = declared(orders());
   await migrateTables(layoutsOf(loaded), database, signal);
   await client.query('CREATE ROLE writer');
@@ -105,7 +105,7 @@ it('names the rights that a role lacks', async () => {
   await client.query('DROP OWNED BY writer; DROP ROLE writer');
 });
 
-it('holds a projection whose columns changed under its version, and readiness names it', async () => {
+it('readiness holds a projection whose columns changed under its version, and names it', async () => {
   const loaded = declared(orders());
   await migrateTables(layoutsOf(loaded), database, signal);
   const host = async (of: LoadedPipeline, id: string): Promise<void> => {

@@ -59,7 +59,7 @@ async function promote(layout: TableLayout, target: string, given: readonly Give
   await sink.rebuild?.swap(target, signal, keepMs);
 }
 
-it('shows rows whose other document is missing: foreign keys are declared, and not enforced', async () => {
+it('a table shows rows whose other document is missing: foreign keys are declared, and not enforced', async () => {
   expect(await keys()).toEqual([
     'millrace.orders_v1 FOREIGN KEY (tenant, customer_id) REFERENCES millrace.customers_v1(tenant, id) NOT ENFORCED',
     'millrace.shipments_v1 FOREIGN KEY (tenant, order_id) REFERENCES millrace.orders_v1(tenant, id) NOT ENFORCED',
@@ -73,7 +73,7 @@ it('shows rows whose other document is missing: foreign keys are declared, and n
   expect(await migrateTables(LAYOUTS, database, signal)).toEqual([]);
 });
 
-it('declares a reference that is added, once readers have the other table', async () => {
+it('a table declares a reference that is added, once readers have the other table', async () => {
   await client.query('DROP SCHEMA millrace CASCADE');
   await migrateTables([CUSTOMERS, { ...ORDERS, foreignKeys: [], references: [] }], database, signal);
   expect(await keys()).toEqual([]);
@@ -83,7 +83,7 @@ it('declares a reference that is added, once readers have the other table', asyn
   expect(await keys()).toHaveLength(1);
 });
 
-it('refuses a document whose unique value another one has, and no other of its page', async () => {
+it('a table refuses a document whose unique value another one has, and no other of its page', async () => {
   await write(CUSTOMERS, customer('c1', 'x'), customer('c2', 'y'));
   const refused = write(
     CUSTOMERS,
@@ -101,7 +101,7 @@ it('refuses a document whose unique value another one has, and no other of its p
   expect(await shown()).toEqual(['c1 c2 c3 c4 c5 c6', '', '']);
 });
 
-it('refuses it in a content that is being filled, too', async () => {
+it('a table refuses it in a content that is being filled, too', async () => {
   const own = await tableSink({ layout: ORDERS, database }).rebuild?.open('orders-1-a', signal);
   await expect(own?.write(entries(ORDERS, [order('o1', null, 1), order('o2', null, 1)]), signal)).rejects.toMatchObject(
     {
@@ -110,7 +110,7 @@ it('refuses it in a content that is being filled, too', async () => {
   );
 });
 
-it('leads foreign keys to what readers get of the other table, and drops what they had', async () => {
+it('another version of a table leads foreign keys to what readers get of the other table, and drops what they had', async () => {
   await write(CUSTOMERS, customer('c1'));
   await promote(CUSTOMERS, 'customers-1-a', [customer('c2')]);
   await promote(ORDERS, 'orders-1-a', [order('o1', 'c2', 1)], 60_000);
@@ -130,7 +130,7 @@ it('leads foreign keys to what readers get of the other table, and drops what th
   for (const layout of LAYOUTS) expect(await tableFaults(layout, database, signal)).toEqual([]);
 });
 
-it('names a unique constraint that someone dropped', async () => {
+it('a look at the tables names a unique constraint that someone dropped', async () => {
   expect(await tableFaults(ORDERS, database, signal)).toEqual([]);
   await client.query('ALTER TABLE millrace.orders_v1 DROP CONSTRAINT orders_v1_u1');
   expect(await tableFaults(ORDERS, database, signal)).toEqual([
@@ -138,7 +138,7 @@ it('names a unique constraint that someone dropped', async () => {
   ]);
 });
 
-it('removes the rows of a tenant', async () => {
+it('an erasure removes the rows of a tenant', async () => {
   await write(CUSTOMERS, customer('c1'));
   await write(ORDERS, order('o1', 'c1', 1), order('o2', 'c2', 2));
   await write(SHIPMENTS, shipment('s1', 'o1'));
@@ -147,7 +147,7 @@ it('removes the rows of a tenant', async () => {
   expect(await shown()).toEqual(['', '', '']);
 });
 
-it('drops undeclared tables that are named, with their views and the references that lead to them', async () => {
+it('`sql clean` drops undeclared tables that are named, with their views and the references that lead to them', async () => {
   await write(CUSTOMERS, customer('c1'));
   await write(ORDERS, order('o1', 'c1', 1));
   await client.query('CREATE TABLE millrace.mine (id text PRIMARY KEY)');

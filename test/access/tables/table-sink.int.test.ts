@@ -95,7 +95,7 @@ const all = async <T>(items: AsyncIterable<T> | undefined): Promise<T[]> => {
   return found;
 };
 
-it('waits for a missing setting: no change is parked for it', async () => {
+it('a table sink waits for a missing setting: no change is parked for it', async () => {
   const spec = declared();
   const sink = tableSink({ layout: layoutOf(spec, PIPELINE, MODEL), database: lazyDatabase(() => ({})) });
   await expect(sink.write([entry(spec, ORDER)], signal)).rejects.toMatchObject({
@@ -133,7 +133,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
     };
     const query = async (sql: string): Promise<Doc[]> => (await client.query<Doc>(sql)).rows;
 
-    it('holds the newest version of each document, its lists in a table of their own', async () => {
+    it('a table sink holds the newest version of each document, its lists in a table of their own', async () => {
       const { spec, sink } = await open();
       const two = {
         ...ORDER,
@@ -156,7 +156,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       ]);
     });
 
-    it('keeps a deleted document deleted while its guard lives, and removes the guard afterwards', async () => {
+    it('a table sink keeps a deleted document deleted while its guard lives, and removes the guard afterwards', async () => {
       const { spec, layout } = await open();
       let now = Date.parse('2026-01-01T00:00:00Z');
       const sink = tableSink({ layout, database, clock: { now: () => now } });
@@ -172,11 +172,11 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       expect(await query('SELECT id FROM millrace.orders_v1_guards')).toEqual([{ id: 's1|o9' }]);
     });
 
-    it('sweeps nothing before there are tables', async () => {
+    it('a table sink sweeps nothing before there are tables', async () => {
       expect(await sweepGuards([layoutOf(declared(), PIPELINE, MODEL)], database, signal)).toBe(0);
     });
 
-    it('removes the guards of a quiet tenant by a sweep, once no late writer can need them', async () => {
+    it('a table sink removes the guards of a quiet tenant by a sweep, once no late writer can need them', async () => {
       const { spec, layout, sink } = await open();
       await sink.write([entry(spec, ORDER, { at: 5 }), entry(spec, null, { store: 's2', id: 'o2', at: 6 })], signal);
       expect(await sweepGuards([layout], database, signal)).toBe(0);
@@ -184,7 +184,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       expect(await query('SELECT id FROM millrace.orders_v1_guards')).toEqual([{ id: 's1|o1' }]);
     });
 
-    it('reads the source again where a version has the same lsn and another ETag', async () => {
+    it('a table sink reads the source again where a version has the same lsn and another ETag', async () => {
       const { spec, sink } = await open();
       await sink.write([entry(spec, ORDER, { at: 5, etag: 'a' })], signal);
       const other = entry(spec, { ...ORDER, cents: 7 }, { at: 5, etag: 'b' });
@@ -194,7 +194,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       expect(await query('SELECT cents FROM orders')).toEqual([{ cents: '7' }]);
     });
 
-    it('refuses what the server will never take by name, and writes the others', async () => {
+    it('a table sink refuses what the server will never take by name, and writes the others', async () => {
       const { spec, sink } = await open();
       await client.query('ALTER TABLE millrace.orders_v1 ADD CONSTRAINT mine CHECK (cents < 2000)');
       const docs = [1, 2, 3, 4].map((n) => ({ ...ORDER, id: `o${n}`, cents: n === 3 ? 5_000 : n }));
@@ -210,7 +210,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       expect(await query('SELECT id FROM orders ORDER BY id')).toEqual([{ id: 'o1' }, { id: 'o2' }, { id: 'o4' }]);
     });
 
-    it('gives back the rows that were written, with their versions', async () => {
+    it('a table sink gives back the rows that were written, with their versions', async () => {
       const { spec, sink } = await open();
       const docs = Array.from({ length: 1_203 }, (_, n) => ({
         ...ORDER,
@@ -230,7 +230,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       for (const { id, row, version } of entries) expect(found.get(id)).toEqual({ row, version });
     });
 
-    it('parks a row of another place than its document has', async () => {
+    it('a table sink parks a row of another place than its document has', async () => {
       const { spec, sink } = await open();
       const moved = { ...entry(spec, ORDER), place: { key: ['s2'], id: 'o1', tenant: 's2' } };
       const none = { ...entry(spec, null), place: { key: [null], id: 'o1' } };
@@ -241,7 +241,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       expect(await query('SELECT id FROM orders')).toEqual([{ id: 'o2' }]);
     });
 
-    it('waits for writers before it switches, and a writer that comes later writes the new content', async () => {
+    it('a table sink waits for writers before it switches, and a writer that comes later writes the new content', async () => {
       const { spec, sink } = await open();
       await sink.rebuild?.open('orders-1-a', signal);
       const held = new Client(server.url);
@@ -264,7 +264,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       expect(await query('SELECT cents FROM orders')).toEqual([{ cents: '42' }]);
     });
 
-    it('says what to do where the tables are missing, and where the role lacks a right', async () => {
+    it('a table sink says what to do where the tables are missing, and where the role lacks a right', async () => {
       const spec = declared();
       const layout = layoutOf(spec, PIPELINE, MODEL);
       const sink = tableSink({ layout, database });
@@ -283,7 +283,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       await client.query('DROP OWNED BY reader; DROP ROLE reader');
     });
 
-    it('refuses nothing for good where the server has no connection left, or is read-only, and goes on when it has', async () => {
+    it('a table sink refuses nothing for good where the server has no connection left, or is read-only, and goes on when it has', async () => {
       const { spec, layout } = await open();
       const [first, second] = [entry(spec, ORDER), entry(spec, { ...ORDER, id: 'o2' })];
       await client.query('CREATE ROLE reader LOGIN CONNECTION LIMIT 1 IN ROLE millrace');
@@ -318,7 +318,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       await client.query('DROP OWNED BY reader; DROP ROLE reader');
     });
 
-    it('fills another content beside the live one, and switches the views in one transaction, with their grants', async () => {
+    it('a table sink fills another content beside the live one, and switches the views in one transaction, with their grants', async () => {
       const { spec, sink } = await open();
       await client.query('CREATE ROLE reader');
       await client.query('GRANT SELECT ON orders TO reader');
@@ -335,7 +335,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       await client.query('DROP OWNED BY reader; DROP ROLE reader');
     });
 
-    it('lets no process that slept switch back to a content that another one replaced', async () => {
+    it('a table sink lets no process that slept switch back to a content that another one replaced', async () => {
       const { sink } = await open();
       await sink.rebuild?.open('orders-1-a', signal);
       await sink.rebuild?.open('orders-1-b', signal);
@@ -347,7 +347,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       expect(await query('SELECT generation FROM millrace.readers')).toEqual([{ generation: '3' }]);
     });
 
-    it('gives readers a higher version with other columns, keeps their grants, and names views that would break', async () => {
+    it('a table sink gives readers a higher version with other columns, keeps their grants, and names views that would break', async () => {
       const first = await open();
       await client.query('CREATE ROLE reader; GRANT SELECT ON orders TO reader');
       const spec = { ...declared(2), columns: { cents: { name: 'amount' } } };

@@ -25,7 +25,7 @@ async function copyStage(orders: number) {
   return { ...stage, container, all, etags };
 }
 
-it('copies documents as they were, and nothing of the archive changes', async () => {
+it('a copy out of the archive copies documents as they were, and nothing of the archive changes', async () => {
   const stage = await copyStage(3);
   const { archive, all, etags, container } = stage;
   const entries = await etags('millrace');
@@ -52,7 +52,7 @@ it('copies documents as they were, and nothing of the archive changes', async ()
   expect(await copyArchive(archive, {}, INTO)).toMatchObject({ copied: 1, skipped: 2 });
 });
 
-it('writes over another version only with replace', async () => {
+it('a copy out of the archive writes over another version only with replace', async () => {
   const { archive, all, container } = await copyStage(2);
   await container.items.create(order('o1', { cents: 77 }));
   expect(await copyArchive(archive, {}, INTO)).toMatchObject({
@@ -70,7 +70,7 @@ it('writes over another version only with replace', async () => {
   expect((await all()).map(({ cents }) => cents)).toEqual([0, 1]);
 });
 
-it('copies no line that no entry names any more', async () => {
+it('a copy out of the archive copies no line that no entry names any more', async () => {
   const stage = await copyStage(2);
   const { archive, all, orders } = stage;
   await restoreArchive(archive, { documents: [{ key: ['t'], id: 'o0' }] }, { signal: SIGNAL });
@@ -80,7 +80,7 @@ it('copies no line that no entry names any more', async () => {
   expect((await all()).map(({ id }) => id)).toEqual(['o1']);
 });
 
-it('takes no mark of an earlier restore along', async () => {
+it('a copy out of the archive takes no mark of an earlier restore along', async () => {
   const stage = await copyStage(1);
   const { archive, all, orders } = stage;
   await restoreArchive(archive, {}, { signal: SIGNAL });
@@ -94,7 +94,7 @@ it('takes no mark of an earlier restore along', async () => {
   expect(await copyArchive(archive, {}, INTO)).toMatchObject({ skipped: 1 });
 });
 
-it('leaves the documents of a tenant that is erased, and looks again before it writes over another', async () => {
+it('a copy out of the archive leaves the documents of a tenant that is erased, and looks again before it writes over another', async () => {
   const stage = await copyStage(0);
   const { archive: of, orders, container, all } = stage;
   const tenant = { field: 'tenant', of: (doc: Record<string, unknown>): string => String(doc['tenant']) };
@@ -156,14 +156,14 @@ it('stopped at any request and run again, it copies each document', async () => 
   expect(stopped).toBe(2 * (3 * 4 + 1));
 });
 
-it('counts a document as copied whose answer was lost', async () => {
+it('a copy out of the archive counts a document as copied whose answer was lost', async () => {
   const { archive, all, emulator } = await copyStage(1);
   emulator.faults({ rules: [{ container: 'Copies', operation: 'batch', nth: 2, status: 'reset', effect: 'after' }] });
   expect(await copyArchive(archive, {}, INTO)).toMatchObject({ copied: 1, skipped: 0, differ: 0 });
   expect(await all()).toHaveLength(1);
 });
 
-it('names the document that a unique key of the container keeps out', async () => {
+it('a copy out of the archive names the document that a unique key of the container keeps out', async () => {
   const { archive, database, all } = await copyStage(1);
   const uniqueKeyPolicy = { uniqueKeys: [{ paths: ['/cents'] }] };
   await database.containers.create({ id: 'Unique', partitionKey: { paths: ['/tenant'] }, uniqueKeyPolicy });

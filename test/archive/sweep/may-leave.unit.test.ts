@@ -21,7 +21,7 @@ test.each([
   ['a gap in the middle', [lease('', '20', '"9"'), lease('30', 'FF', '"9"')], undefined],
   ['one without a position', [lease('', '40', '"9"'), lease('40', 'FF')], undefined],
   ['a position that is no lsn', [lease('', 'FF', '"x"')], undefined],
-])('acknowledged by %s', (_what, leases, lsn) => {
+])('a change is acknowledged by %s', (_what, leases, lsn) => {
   expect(acknowledgedBy(leases, { min: '', max: '80' })).toBe(lsn);
 });
 

@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000;
 const KEPT: ArchiveSpec = { ...SPEC, retain: { ms: 10 * DAY_MS, text: '10d', locked: true } };
 const blobsOf = ({ blobs }: MemoryBlobStore): string[] => [...blobs.keys()].filter((name) => name.endsWith('.gz'));
 
-it('keeps each blob for its time, and no manifest; a compaction passes over it until then', async () => {
+it('retention keeps each blob for its time, and no manifest; a compaction passes over it until then', async () => {
   vi.useFakeTimers({ now: Date.UTC(2026, 0, 1, 10), toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());
   const store = new MemoryBlobStore();
@@ -63,7 +63,7 @@ it('nothing leaves while its blob can not be kept, and a sweep that comes back t
   expect(await stage.hot()).toEqual([]);
 });
 
-it('asks the service for a policy of the blob, and says it when the account can not', async () => {
+it('retention asks the service for a policy of the blob, and says it when the account can not', async () => {
   const asked: unknown[] = [];
   const server = createServer(({ method, url = '', headers }, response) => {
     const policy = url.includes('comp=immutabilityPolicies');

@@ -54,7 +54,7 @@ it(`no tenant gets more than its turn before all others had theirs, also over sl
       await stage.orders.item(id, tenant).delete();
       if (++taken === most) break;
     }
-    // What is left of the turns is the order of the next slice; a tenant in the middle of its turn begins anew.
+    // What is left of the turns is the order of the next slice; a tenant in the middle of its turn begins again.
     ended = turns.ended;
     served = new Map(ended.map((name) => [String(name), length]));
   }

@@ -86,14 +86,14 @@ describe('the tools', () => {
   it.each([
     ['legacy', '2025-11-25'],
     ['auto', '2026-07-28'],
-  ] as const)('are there for a client that is %s, by protocol %s', async (mode, version) => {
+  ] as const)('the tools are there for a client that is %s, by protocol %s', async (mode, version) => {
     await connect(mode);
     expect(client.getNegotiatedProtocolVersion()).toBe(version);
     const { structured } = await call('model_check', { explain: 'B11' });
     expect(structured).toMatchObject({ ok: true, result: { rule: 'B11' } });
   });
 
-  it('are verbs that only read, each with its fields', async () => {
+  it('the tools are verbs that only read, each with its fields', async () => {
     await connect();
     expect(client.getServerVersion()).toMatchObject({ name: 'millrace', version: '1.2.3-test' });
     const { tools } = await client.listTools();
@@ -116,13 +116,13 @@ describe('the tools', () => {
     ]);
   });
 
-  it('leave out a verb that changes something, even if the list names it', () => {
+  it('the tools leave out a verb that changes something, even if the list names it', () => {
     const changes = everyOperation.all().map((operation) => ({ ...operation, effect: 'changes' as const }));
     const registry = Object.assign(Object.create(everyOperation) as typeof everyOperation, { all: () => changes });
     expect(toolsOf(registry)).toEqual([]);
   });
 
-  it('answer with the result of the verb, as text and as JSON', async () => {
+  it('the tools answer with the result of the verb, as text and as JSON', async () => {
     await connect();
     const { isError, said, structured } = await call('model_check', { directory: FLIGHTS, failOn: 'error' });
     const byCli = await cli(['model', 'check', FLIGHTS, '--fail-on', 'error', '--json'], { directory: folder });
@@ -131,7 +131,7 @@ describe('the tools', () => {
     expect(said).toContain('no findings; ');
   });
 
-  it('see what was edited since the last call, and keep what a pipeline prints out of the protocol', async () => {
+  it('the tools see what was edited since the last call, and keep what a pipeline prints out of the protocol', async () => {
     await connect();
     pipeline("console.log('printed by the pipeline'); throw new Error('the first version');");
     const first = await call('model_check');

@@ -56,7 +56,7 @@ function played(all: readonly Tenant[], expected: number, late: number, queue: Q
     }
     if (next && underway.length <= late) continue;
     const ended = underway.shift();
-    // Nobody waits and nothing is under way: time passes.
+    // No one waits and nothing is under way: time passes.
     sum += ended?.charge ?? LARGEST;
     if (!ended) continue;
     queue.spend(`t${ended.tenant}`, ended.charge - expected);
@@ -136,7 +136,7 @@ test('a tenant that comes later begins where the others are', () => {
   expect([serve(), serve(), serve(), serve(), serve()]).toEqual(['l0', 'e2', 'l1', 'e3', 'l2']);
 });
 
-test('a request that is taken back is not served, and those of nobody come in their order', () => {
+test('a request that is taken back is not served, and those without a tenant come in their order', () => {
   const queue = new FairQueue<number>();
   const leave = queue.add(undefined, 1);
   queue.add(undefined, 2);

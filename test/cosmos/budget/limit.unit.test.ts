@@ -167,7 +167,7 @@ test('requests without an answer teach nothing about costs, and cost nothing', a
   await next.catch(() => undefined);
 });
 
-test('who waits can be called off', async () => {
+test('a request that waits can be called off', async () => {
   const clock = new ManualClock();
   const budget = new Budget(100, clock);
   (await budget.take('p', 'live')).settle(5_000);

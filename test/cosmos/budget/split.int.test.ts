@@ -17,7 +17,7 @@ import { VirtualProcess, VirtualTime } from '../../support/virtual-time.ts';
 const RU = 100;
 const SECOND = 1_000;
 
-it('keep to it together, and the one that is left gets all of it', async () => {
+it('processes that share a budget keep to it together, and the one that is left gets all of it', async () => {
   const emulator = await startEmulator({ seed: 1 });
   onTestFinished(() => emulator.close());
   const time = new VirtualTime(emulator);
@@ -114,18 +114,18 @@ describe('a share that can’t be had', () => {
     return { ...request, seconds: (clock.monotonic() - began) / SECOND };
   };
 
-  it('refuses who may not write the state container', async () => {
+  it('a process that may not write the state container gets no share, and is refused', async () => {
     const { ended } = await budgetOn({ rules: [{ container: 'millrace', status: 403, substatus: 5301 }] });
     expect(ended).toBe('budget-denied');
   });
 
-  it('fails after a minute without the state container', async () => {
+  it('a share can’t be had without the state container: it fails after a minute', async () => {
     const { ended, seconds } = await budgetOn({ rules: [{ container: 'millrace', status: 429, retryAfterMs: 100 }] });
     expect(ended).toBe('budget-unshared');
     expect(seconds).toBeGreaterThan(60);
   });
 
-  it('needs no state container where there is none', async () => {
+  it('a budget needs no state container where there is none', async () => {
     expect((await budgetOn({}, 'none')).ended).toBe('sent');
   });
 });

@@ -18,7 +18,7 @@ const RU = 1_000;
 /** How soon a process that is left alone has everything. */
 const ALONE_MS = SHARE_MS + 3 * BEAT_MS;
 
-it(`nobody spends what another one may (seed ${SEED})`, async () => {
+it(`no process spends what another one may (seed ${SEED})`, async () => {
   const said: string[] = [];
   let most = 0;
   for (let seed = SEED; seed < SEED + HISTORIES; seed++) {

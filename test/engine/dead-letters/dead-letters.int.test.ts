@@ -34,7 +34,7 @@ const stored = async (container: Container): Promise<Record<string, unknown>[]> 
   (await container.items.query<Record<string, unknown>>('SELECT * FROM c').fetchAll()).resources;
 
 describe('parking', () => {
-  it('says of whom, why, since when and how often, and keeps no document', async () => {
+  it('parking says of whom, why, since when and how often, and keeps no document', async () => {
     const { letters, container } = await state();
     await letters.park(P, [refusal(change('o1', 5))], at(1));
     expect(await letters.list()).toEqual([
@@ -57,7 +57,7 @@ describe('parking', () => {
     expect(JSON.stringify(await stored(container))).not.toContain('of the customer');
   });
 
-  it('by a redrive counts one more attempt, and a newer version begins at one', async () => {
+  it('parking by a redrive counts one more attempt, and a newer version begins at one', async () => {
     const { letters } = await state();
     await letters.park(P, [refusal(change('o1', 5))], at(1));
     for (const second of [2, 3]) await letters.park(P, [refusal(change('o1', 5))], at(second), { redriven: true });
@@ -125,7 +125,7 @@ describe('parking', () => {
     ).toEqual(ids.map(() => [7, 1, true]));
   });
 
-  it('stops where the lease is lost, and says what is durable until then', async () => {
+  it('parking stops where the lease is lost, and says what is durable until then', async () => {
     const { letters, host } = await state();
     let durable = 0;
     const lost = new Error('The lease is lost');
@@ -159,7 +159,7 @@ describe('parking', () => {
     expect(await letters.list()).toMatchObject([{ version: { epoch: 2, lsn: 1 } }]);
   });
 
-  it('keeps documents, keys, containers and projections apart', async () => {
+  it('parking keeps documents, keys, containers and projections apart', async () => {
     const { letters } = await state();
     await letters.park(P, [refusal(change('o1', 5)), refusal(change('o2', 5))], at(1));
     await letters.park(P, [refusal({ ...change('o1', 5), key: ['t2'] })], at(2));
@@ -170,7 +170,7 @@ describe('parking', () => {
     expect(await letters.list('none@1')).toEqual([]);
   });
 
-  it('by two hosts at once leaves one letter of the newest version', async () => {
+  it('parking by two hosts at once leaves one letter of the newest version', async () => {
     const { container, host } = await state();
     const hosts = Array.from({ length: 6 }, host);
     await Promise.all(hosts.map((letters, n) => letters.park(P, [refusal(change('o1', 5 + (n % 3)))], at(n))));
@@ -178,7 +178,7 @@ describe('parking', () => {
     expect(await stored(container)).toHaveLength(1);
   });
 
-  it('is durable when it says so, whatever becomes of the answers', async () => {
+  it('parking is durable when it says so, whatever becomes of the answers', async () => {
     const { letters, host, emulator } = await state();
     emulator.faults({ failAfterEffect: 0.4, failBefore: 0.1, throttle: 0.2 });
     for (let n = 0; n < 15; n++) await letters.park(P, [refusal(change(`o${n}`, 5))], at(n));
@@ -219,7 +219,7 @@ describe('settling', () => {
     expect(JSON.stringify(emulator.stats().requests)).toBe(before);
   });
 
-  it('takes away what was parked of a version that is applied, or of an older one', async () => {
+  it('the settling of letters takes away what was parked of a version that is applied, or of an older one', async () => {
     const { letters } = await state();
     await letters.park(
       P,
@@ -230,7 +230,7 @@ describe('settling', () => {
     expect(await letters.list()).toMatchObject([{ id: 'o3' }]);
   });
 
-  it('leaves a letter of a newer version than was applied', async () => {
+  it('the settling of a letter leaves a letter of a newer version than was applied', async () => {
     const { letters } = await state();
     await letters.park(P, [refusal(change('o1', 5))], at(1));
     await letters.settle(P, [change('o1', 4)]);
@@ -239,14 +239,14 @@ describe('settling', () => {
     expect(await letters.list()).toEqual([]);
   });
 
-  it('is one projection’s own matter', async () => {
+  it('the settling of a letter is one projection’s own matter', async () => {
     const { letters } = await state();
     for (const projection of [P, 'sums@2']) await letters.park(projection, [refusal(change('o1', 5))], at(1));
     await letters.settle(P, [change('o1', 6)]);
     expect(await letters.list()).toMatchObject([{ projection: 'sums@2' }]);
   });
 
-  it('costs nothing while nothing is parked', async () => {
+  it('the settling of a letter costs nothing while nothing is parked', async () => {
     const { letters, emulator } = await state();
     await letters.settle(P, [change('o1', 5)]);
     const before = JSON.stringify(emulator.stats().requests);
@@ -254,7 +254,7 @@ describe('settling', () => {
     expect(JSON.stringify(emulator.stats().requests)).toBe(before);
   });
 
-  it('sees what another host parked once it has looked again', async () => {
+  it('the settling of a letter sees what another host parked once it has looked again', async () => {
     const { letters, host } = await state();
     await letters.settle(P, [change('o1', 5)]);
     await host().park(P, [refusal(change('o1', 5))], at(1));
@@ -263,7 +263,7 @@ describe('settling', () => {
     expect(await letters.list()).toEqual([]);
   });
 
-  it('sees what was parked while it looked', async () => {
+  it('the settling of a letter sees what was parked while it looked', async () => {
     const { letters } = await state();
     const looking = letters.settle(P, [change('o2', 5)]);
     await Promise.all([looking, letters.park(P, [refusal(change('o1', 5))], at(1)), letters.settle(P, [])]);
@@ -271,7 +271,7 @@ describe('settling', () => {
     expect(await letters.list()).toEqual([]);
   });
 
-  it('is done when it says so, whatever becomes of the answers', async () => {
+  it('the settling of a letter is done when it says so, whatever becomes of the answers', async () => {
     const { letters, emulator } = await state();
     const all = Array.from({ length: 20 }, (_, n) => change(`o${n}`, 5));
     await letters.park(
@@ -285,7 +285,7 @@ describe('settling', () => {
     expect(await letters.list()).toEqual([]);
   });
 
-  it('beside a host that parks anew never takes the newer letter', async () => {
+  it('the settling of a letter beside a host that parks again never takes the newer letter', async () => {
     const { host } = await state();
     const [a, b] = [host(), host()];
     for (let n = 1; n <= 20; n++) {

@@ -31,7 +31,7 @@ const LETTER = 'dead-letter';
 const PART = 'dead-letter-part';
 
 describe('a change larger than its letter', () => {
-  it('waits whole, and leaves nothing behind once it went out', async () => {
+  it('a change larger than its letter waits whole, and leaves nothing behind once it went out', async () => {
     const { letters, kinds } = await state();
     const large = change('b', 2, LARGE);
     await letters.parkWaiting(P, [large, change('c', 3)], NOW);
@@ -43,7 +43,7 @@ describe('a change larger than its letter', () => {
     expect(await kinds()).toEqual([]);
   });
 
-  it('is replaced by a newer version, with its parts', async () => {
+  it('a change larger than its letter is replaced by a newer version, with its parts', async () => {
     const { letters, kinds } = await state();
     await letters.parkWaiting(P, [change('b', 2, LARGE)], NOW);
     await letters.parkWaiting(P, [change('b', 3, `${LARGE}!`)], NOW);
@@ -57,7 +57,7 @@ describe('a change larger than its letter', () => {
     expect(await kinds()).toEqual([LETTER]);
   });
 
-  it('is the same after each attempt at an event, and gone with its letter', async () => {
+  it('a change larger than its letter is the same after each attempt at an event, and gone with its letter', async () => {
     const { letters, kinds } = await state();
     const event = change('7', 7, LARGE);
     for (const redriven of [false, true]) await letters.park(P, refused(event), NOW, { whole: true, redriven });
@@ -69,7 +69,7 @@ describe('a change larger than its letter', () => {
     expect(await kinds()).toEqual([]);
   });
 
-  it('survives that another host takes the letter away while it is stored again', async () => {
+  it('a change larger than its letter survives that another host takes the letter away while it is stored again', async () => {
     const { letters, kinds } = await state();
     const event = change('7', 7, LARGE);
     await letters.park(P, refused(event), NOW, { whole: true });

@@ -51,7 +51,7 @@ async function stage() {
   };
 }
 
-it('go to a blob that is read back whole, replaced with its letter, and gone with it', async () => {
+it('the bodies of letters go to a blob that is read back whole, replaced with its letter, and gone with it', async () => {
   const { letters, blobs, names, kinds } = await stage();
   await blobs.create();
   const first = change(1, 1_500_000);
@@ -69,14 +69,14 @@ it('go to a blob that is read back whole, replaced with its letter, and gone wit
   expect([await names(), await kinds()]).toEqual([[], []]);
 });
 
-it('of half a megabyte stay with their letter', async () => {
+it('the bodies of letters of half a megabyte stay with their letter', async () => {
   const { letters, blobs, names } = await stage();
   await blobs.create();
   await letters.park(P, refused(change(1, 400_000)), NOW, { whole: true });
   expect(await names()).toEqual([]);
 });
 
-it('are kept in documents where the account has no container, or is away', async () => {
+it('the bodies of letters are kept in documents where the account has no container, or is away', async () => {
   const { container, letters, kinds } = await stage();
   const large = change(1, 1_500_000);
   await letters.park(P, refused(large), NOW, { whole: true });
@@ -94,7 +94,7 @@ it.each([
   ['unpacks to gigabytes', () => gzipSync(Buffer.alloc(200_000_000))],
   ['is no gzip file', () => Buffer.from('gone')],
   ['holds no JSON', () => gzipSync('gone')],
-])('are refused where the blob %s, for that letter alone', async (_, bytes) => {
+])('the bodies of letters are refused where the blob %s, for that letter alone', async (_, bytes) => {
   const { letters, blobs, names } = await stage();
   await blobs.create();
   const [large, small] = [change(1, 1_500_000), { ...change(1, 100), id: 'e2' }];

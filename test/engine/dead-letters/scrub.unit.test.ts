@@ -20,16 +20,16 @@ it.each([
   [`the key ${KEY} is wrong`, 'the key *** is wrong'],
   ["Cannot read properties of undefined (reading 'slice')", "Cannot read properties of undefined (reading 'slice')"],
   ['password must not be empty', 'password must not be empty'],
-])('hides what looks like a secret: %s', (message, wanted) => {
+])('a letter hides what looks like a secret: %s', (message, wanted) => {
   expect(scrub(message)).toBe(wanted);
 });
 
-it('hides a secret that the cut would go through', () => {
+it('a letter hides a secret that the cut would go through', () => {
   const before = 'x'.repeat(3_970);
   for (const secret of ['postgres://me:p4ss-of-many-letters@db.example', `the key ${KEY}`])
     expect(scrub(`${before} ${secret}`)).not.toMatch(/p4ss|aB3/);
 });
 
-it('cuts off what is too long for a letter', () => {
+it('a letter’s text is cut off where it is too long', () => {
   expect(scrub('x'.repeat(100_000)).length).toBeLessThan(5_000);
 });

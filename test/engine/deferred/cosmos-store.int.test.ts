@@ -57,7 +57,7 @@ const ids = async (container: Container): Promise<string[]> =>
   (await container.items.query<string>('SELECT VALUE c.id FROM c').fetchAll()).resources.toSorted();
 
 describe('a backlog', () => {
-  it('gives changes back in their order, and leaves only its register', async () => {
+  it('a backlog gives changes back in their order, and leaves only its register', async () => {
     const { container, open } = await stage();
     const backlog = await open(0);
     await backlog.setAside('a', changes(1, 251));
@@ -68,7 +68,7 @@ describe('a backlog', () => {
     expect(await ids(container)).toEqual(['register']);
   });
 
-  it('holds back what is above the watermark', async () => {
+  it('a backlog holds back what is above the watermark', async () => {
     const { open } = await stage();
     const backlog = await open(0);
     await backlog.setAside('a', changes(1, 11));
@@ -78,13 +78,13 @@ describe('a backlog', () => {
     expect(backlog.holds('a')).toBe(false);
   });
 
-  it('writes nothing for a window in which nothing is set aside', async () => {
+  it('a backlog writes nothing for a window in which nothing is set aside', async () => {
     const { container, open } = await stage();
     await open(0);
     expect(await ids(container)).toEqual([]);
   });
 
-  it('passes to the next tenure up to its position, and refuses the one before', async () => {
+  it('a backlog passes to the next tenure up to its position, and refuses the one before', async () => {
     const { open } = await stage();
     const before = await open(0);
     await before.setAside('a', changes(1, 21));
@@ -98,7 +98,7 @@ describe('a backlog', () => {
     expect(await drained(after)).toEqual(changes(1, 23).map(({ version }) => version.lsn));
   });
 
-  it('passes to the tenures of both parts when its range is split, each its own keys', async () => {
+  it('a backlog passes to the tenures of both parts when its range is split, each its own keys', async () => {
     const { container, open } = await stage();
     const whole = await open(0);
     await whole.setAside('a', changes(1, 101));
@@ -112,7 +112,7 @@ describe('a backlog', () => {
     expect(await ids(container)).toEqual(['register']);
   });
 
-  it('shows others what waits, without a claim', async () => {
+  it('a backlog shows others what waits, without a claim', async () => {
     const { container, open } = await stage();
     const registered = backlogOf(container, { pipeline: 'p', source: 'Orders' }, new AbortController().signal);
     expect(await registered.queues()).toEqual([]);
@@ -127,7 +127,7 @@ describe('a backlog', () => {
     expect(await registered.waiting()).toEqual([]);
   });
 
-  it('costs a fraction of a request unit for each change that is set aside and removed again', async () => {
+  it('a backlog costs a fraction of a request unit for each change that is set aside and removed again', async () => {
     const { meter, open } = await stage();
     const backlog = await open(0);
     for (let page = 0; page < 10; page++) await backlog.setAside('a', changes(page * 1_000, (page + 1) * 1_000));

@@ -64,7 +64,7 @@ async function stage() {
   return { orders, backlog, deadLetters, applied, write, drain };
 }
 
-it('applies what the source has, leaves out what it has newer, and deletes what is gone', async () => {
+it('a drain applies what the source has, leaves out what it has newer, and deletes what is gone', async () => {
   const { orders, backlog, applied, write, drain } = await stage();
   const changes = [await write('same', { v: 1 }), await write('newer'), await write('gone')];
   await backlog.setAside('a', changes);
@@ -78,7 +78,7 @@ it('applies what the source has, leaves out what it has newer, and deletes what 
   expect(await drain(0)).toBe('none');
 });
 
-it('waits out no lag for a change that is older than the lag', async () => {
+it('a drain waits out no lag for a change that is older than the lag', async () => {
   const { orders, backlog, applied, write, drain } = await stage();
   await backlog.setAside('a', [await write('gone')]);
   await orders.item('gone', 'k').delete();
@@ -87,7 +87,7 @@ it('waits out no lag for a change that is older than the lag', async () => {
   expect(applied).toMatchObject([{ id: 'gone', op: 'delete' }]);
 });
 
-it('parks a change that is refused, and then it leaves its bundle', async () => {
+it('a drain parks a change that is refused, and then it leaves its bundle', async () => {
   const { backlog, deadLetters, applied, write, drain } = await stage();
   await backlog.setAside('a', [await write('good'), await write('poison', { bad: true })]);
   await drain(0);
@@ -96,7 +96,7 @@ it('parks a change that is refused, and then it leaves its bundle', async () => 
   expect(await drain(0)).toBe('none');
 });
 
-it('keeps the bundle where it can’t be applied now', async () => {
+it('a drain keeps the bundle where it can’t be applied now', async () => {
   const { backlog, applied, write, drain } = await stage();
   const lost = Object.assign(new Error('aborted'), { name: 'AbortError' });
   await backlog.setAside('a', [await write('one')]);

@@ -94,7 +94,7 @@ describe('changes of a tenant that is erased', () => {
     expect(await derived()).toEqual([`day ${gone}`, `day ${other}`, `summary ${gone}`, `summary ${other}`]);
   });
 
-  test('stay out of a replay, a rebuild and a redrive, whose engines have no views', async () => {
+  test('changes of a tenant that is erased stay out of a replay, a rebuild and a redrive, whose engines have no views', async () => {
     await write(gone, 'o1');
     await records.begin(gone, NOW);
     const changes = await page();
@@ -106,7 +106,7 @@ describe('changes of a tenant that is erased', () => {
     expect(await derived()).toEqual([]);
   });
 
-  test('stay out of a host that runs when the record comes, and of a function app', async () => {
+  test('changes of a tenant that is erased stay out of a host that runs when the record comes, and of a function app', async () => {
     const options = { ...stage, readLagMs: 0, viewsRefreshMs: 0 };
     const app = await compose({ ...options, host: `host-${tests}`, timings: { pollMs: 40 } });
     await app.start();
@@ -134,7 +134,7 @@ describe('changes of a tenant that is erased', () => {
     expect([(await derived()).length, await letters()]).toEqual([4, []]);
   });
 
-  test('stay letters when they are redriven, with the reason, and a deleted document stays one too', async () => {
+  test('changes of a tenant that is erased stay letters when they are redriven, with the reason, and a deleted document stays one too', async () => {
     await write(gone, 'there');
     await write(gone, 'deleted');
     await write(other, 'there');
@@ -171,7 +171,7 @@ describe('changes of a tenant that is erased', () => {
     ]);
   });
 
-  test('are not taken from the letters in which they wait, and hold nobody else back', async () => {
+  test('changes of a tenant that is erased are not taken from the letters in which they wait, and hold no other tenant back', async () => {
     const applied: string[] = [];
     let refuses = true;
     const runner: Runner = {
@@ -209,14 +209,14 @@ describe('changes of a tenant that is erased', () => {
     expect(applied).toEqual(['kept', 'head', 'last']);
   });
 
-  test('are dropped nowhere where the pipeline declares no tenant, and nothing is read', async () => {
+  test('changes of a tenant that is erased are dropped nowhere where the pipeline declares no tenant, and nothing is read', async () => {
     await records.begin(gone, NOW);
     const { tenant: _, ...pipeline } = stage.loaded.pipeline;
     const options = { ...stage, loaded: { ...stage.loaded, pipeline }, readLagMs: 0, viewsRefreshMs: 0 };
     expect(openEngine(options, 'live').erasures).toBeUndefined();
   });
 
-  test('aren’t applied by a host that can’t read the records', async () => {
+  test('changes of a tenant that is erased aren’t applied by a host that can’t read the records', async () => {
     await write(other, 'o1');
     const erasures = { current: () => Promise.reject(new MillraceError('away', 'No answer', { retryable: true })) };
     const { database, state } = stage.services.place;
@@ -224,7 +224,7 @@ describe('changes of a tenant that is erased', () => {
     await expect(engine.consume(await page(), FENCE)).rejects.toMatchObject({ code: 'away' });
   });
 
-  test('and the tenant itself leave the figures of the host', async () => {
+  test('changes of a tenant that is erased and the tenant itself leave the figures of the host', async () => {
     await write(gone, 'o1');
     await write(other, 'o1');
     const { engine } = open();

@@ -22,7 +22,7 @@ function stored(...records: ErasureRecord[]) {
   return { state, read };
 }
 
-it('knows the tenants of all records, also under several salts, and no change without a tenant', async () => {
+it('a watch of erasures knows the tenants of all records, also under several salts, and no change without a tenant', async () => {
   const watch = new ErasureWatch(stored(record('a'), record('b', 'other')), {});
   const erased = await watch.current();
   expect(['a', 'b', 'c', undefined].map((tenant) => erased(tenant)?.id)).toEqual([
@@ -33,7 +33,7 @@ it('knows the tenants of all records, also under several salts, and no change wi
   ]);
 });
 
-it('reads again once a reading is as old as its refresh, and not before', async () => {
+it('a watch of erasures reads again once a reading is as old as its refresh, and not before', async () => {
   const clock = new ManualClock();
   const records = stored();
   const watch = new ErasureWatch(records, { refreshMs: 2_000, clock });
@@ -46,7 +46,7 @@ it('reads again once a reading is as old as its refresh, and not before', async 
   expect([await isErased(), records.state.reads]).toEqual([true, 2]);
 });
 
-it('answers nothing when it can’t read, rather than what it read before', async () => {
+it('a watch of erasures answers nothing when it can’t read, rather than what it read before', async () => {
   const clock = new ManualClock();
   const records = stored();
   const watch = new ErasureWatch(records, { refreshMs: 2_000, clock });

@@ -14,7 +14,7 @@ afterAll(() => stage[Symbol.asyncDispose]());
 const recordsOf = (pipeline: string): ErasureRecords => new ErasureRecords(stage.services.place.state, pipeline);
 
 describe('the records of erasures', () => {
-  test('hold a tenant by a digest, and never by its id', async () => {
+  test('the records of erasures hold a tenant by a digest, and never by its id', async () => {
     const records = recordsOf('digest');
     expect(await records.read()).toEqual([]);
     const record = await records.begin('store-4711', NOW);
@@ -26,7 +26,7 @@ describe('the records of erasures', () => {
     expect(erasing(stored, 'store-471')).toBeUndefined();
   });
 
-  test('keep one record for a tenant, whoever begins, at once or again', async () => {
+  test('the records of erasures keep one record for a tenant, whichever process begins, at once or again', async () => {
     const all = ['a', 'b', 'a', 'c', 'a', 'b'];
     const begun = await Promise.all(all.map((tenant) => recordsOf('once').begin(tenant, NOW)));
     const stored = await recordsOf('once').read();
@@ -36,7 +36,7 @@ describe('the records of erasures', () => {
     expect(await recordsOf('once').begin('a', NOW + 1)).toMatchObject({ id: begun[0]?.id, state: 'erased' });
   });
 
-  test('are changed and removed one by one, and a removed record isn’t changed', async () => {
+  test('the records of erasures are changed and removed one by one, and a removed record isn’t changed', async () => {
     const records = recordsOf('changed');
     const [a, b] = [await records.begin('a', NOW), await records.begin('b', NOW)];
     const steps = ['sources', 'sinks', 'archive', 'letters'];
@@ -49,7 +49,7 @@ describe('the records of erasures', () => {
     expect(await records.read()).toEqual([b]);
   });
 
-  test('are refused when their document is full, and those that stand stay', async () => {
+  test('the records of erasures are refused when their document is full, and those that stand stay', async () => {
     const records = recordsOf('full');
     const { id } = await records.begin('a', NOW);
     await records.update(id, (record) => ({ ...record, steps: ['x'.repeat(1_000_000)] }));

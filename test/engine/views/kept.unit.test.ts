@@ -16,7 +16,7 @@ const previous: Previous = {
 };
 
 describe('the version before', () => {
-  it('is kept for operators until its time, and a host goes on for longer, although its clock is ahead', () => {
+  it('the version before is kept for operators until its time, and a host goes on for longer, although its clock is ahead', () => {
     expect([-1, 0].map((ms) => isKept(previous, NOW + ms))).toEqual([true, false]);
     // The operator's clock is behind by the bound, the host's ahead by it, and there is a minute for the way back.
     expect([-1, 2 * CLOCK_SKEW_MS + 59_999].map((ms) => isApplied(previous, NOW + ms))).toEqual([true, true]);
@@ -24,14 +24,14 @@ describe('the version before', () => {
     expect(appliedUntil(previous)).toBe(NOW + 2 * CLOCK_SKEW_MS + 60_000);
   });
 
-  it('is not kept without a time, nor once a reason says so', () => {
+  it('the version before is not kept without a time, nor once a reason says so', () => {
     const { keptUntil: _, ...without } = previous;
     for (const of of [null, without, { ...previous, notKept: 'gone' }])
       expect([isKept(of, NOW - 1), isApplied(of, NOW - 1)]).toEqual([false, false]);
     expect(appliedUntil(without)).toBe(NOW - 60_000);
   });
 
-  it('is given up once, with the reason and without its freeze', () => {
+  it('the version before is given up once, with the reason and without its freeze', () => {
     const view = { ...NO_VIEW, previous: { ...previous, frozenUntil: at(9) } };
     const ended = endKept(view, 1, 'why', NOW - 5);
     expect(ended?.previous).toEqual({ ...previous, keptUntil: at(-5), notKept: 'why' });

@@ -143,7 +143,7 @@ describe('what is compared', () => {
     expect(called).toEqual([2, 2]);
   });
 
-  test('in a container that was made anew every document is a change', async () => {
+  test('in a container that was made again every document is a change', async () => {
     const { stage, calls, hostOf, called, write } = await shop();
     await write(order('a', 1), order('b', 2), order('c', 3));
     await hostOf([calls()]).starts.recorded();

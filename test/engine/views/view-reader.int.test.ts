@@ -31,7 +31,7 @@ test('the one pipeline that has run is meant, whatever it is called', async () =
   expect(await views.current('lists')).toEqual(at);
 });
 
-test('of several one is to be named, unless one has the name that is nobody’s choice', async () => {
+test('of several one is to be named, unless one has the name that no pipeline chooses', async () => {
   await run('shop', 'lists');
   await run('billing', 'totals');
   await expect(openViews(state).current('lists')).rejects.toMatchObject({

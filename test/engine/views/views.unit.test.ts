@@ -14,19 +14,19 @@ const NOW = Date.parse('2026-01-01T00:00:00Z');
 const code = (views: Record<string, View>, of = order) => viewHeldBy(views, of, knows, NOW)?.message;
 
 describe('a page waits', () => {
-  it('for nothing while all is known and nothing is under way', () => {
+  it('a page waits for nothing while all is known and nothing is under way', () => {
     expect(code({ a: view({}) })).toBeUndefined();
     expect(code({})).toBeUndefined();
     expect(code({ a: view({ current: null }) })).toBeUndefined();
   });
 
-  it('while what reads its type is paused, and no other type', () => {
+  it('a page waits while what reads its type is paused, and no other type', () => {
     const paused = { since: 'then', by: 'me', reason: 'throttled' };
     expect(code({ a: view({ paused }) })).toBe('a is paused since then by me: throttled');
     expect(code({ a: view({ paused }) }, { container: 'Orders', type: 'note' })).toBeUndefined();
   });
 
-  it('while a version that reads its type is being promoted, until the freeze is over', () => {
+  it('a page waits while a version that reads its type is being promoted, until the freeze is over', () => {
     const staged = (frozenUntil: string) => ({ ...version(2), phase: 'frozen' as const, since: 'then', frozenUntil });
     expect(code({ a: view({ staged: staged('2026-01-01T00:00:01Z') }) })).toBe('a@2 is being promoted');
     expect(code({ a: view({ staged: staged('2025-12-31T23:59:59Z') }) })).toBeUndefined();
@@ -36,7 +36,7 @@ describe('a page waits', () => {
     );
   });
 
-  it('while the version before becomes current again, until that freeze is over', () => {
+  it('a page waits while the version before becomes current again, until that freeze is over', () => {
     const previous = (frozenUntil: string) => ({
       ...version(2),
       replacedAt: 'then',
@@ -48,11 +48,11 @@ describe('a page waits', () => {
     expect(code({ a: view({ previous: previous('2025-12-31T23:59:59Z') }) })).toBeUndefined();
   });
 
-  it('not for one that is being filled', () => {
+  it('a page doesn’t wait for a version that is being filled', () => {
     expect(code({ a: view({ staged: { ...version(2), phase: 'filling', since: 'then' } }) })).toBeUndefined();
   });
 
-  it('where this build does not know the current version', () => {
+  it('a page waits where this build does not know the current version', () => {
     expect(code({ a: view({ current: version(2) }) })).toBe('a@2 is current, and this pipeline does not declare it');
   });
 });

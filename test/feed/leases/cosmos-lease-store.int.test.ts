@@ -22,7 +22,7 @@ async function prepared(partitions = 1) {
 }
 
 describe('preparing', () => {
-  it('creates each range’s lease once, however many hosts do it at once', async () => {
+  it('the preparation of leases creates each range’s lease once, however many hosts do it at once', async () => {
     const { store, documents, monitored } = await leaseStage(4);
     const hosts = ['a', 'b', 'c'].map((host) => store(host));
     await Promise.all(hosts.map((host) => host.prepare(go)));
@@ -38,14 +38,14 @@ describe('preparing', () => {
     }
   });
 
-  it('changes nothing when it was done before', async () => {
+  it('the preparation of leases changes nothing when it was done before', async () => {
     const { a, b, documents } = await prepared(2);
     const before = await documents();
     await Promise.all([a.prepare(go), b.prepare(go)]);
     expect(await documents()).toEqual(before);
   });
 
-  it('recreates a lease that vanished since, and leaves the others alone', async () => {
+  it('the preparation of leases recreates a lease that vanished since, and leaves the others alone', async () => {
     const { a, b, leases, documents } = await prepared(3);
     const mine = some(await a.acquire(some((await a.list()).find(({ token }) => token === '2'))));
     await leases.item('P..1', 'P..1').delete();
@@ -54,7 +54,7 @@ describe('preparing', () => {
     await a.renew(mine, '"1"');
   });
 
-  it('is known to have been done, and when, until everything is deleted', async () => {
+  it('the preparation of leases is known to have been done, and when, until everything is deleted', async () => {
     const { store, leases } = await leaseStage();
     const a = store('a');
     expect(await a.initializedAt()).toBeUndefined();
@@ -67,7 +67,7 @@ describe('preparing', () => {
     expect(await a.initializedAt()).toBeUndefined();
   });
 
-  it('finishes what a host that died half-way had begun, once its lock has expired', async () => {
+  it('the preparation of leases finishes what a host that died half-way had begun, once its lock has expired', async () => {
     const { store, leases, documents } = await leaseStage(2);
     await leases.items.create({ id: 'P.lock', ttl: 1 });
     await leases.items.create({ id: 'P..1', LeaseToken: '1', FeedRange: null, ContinuationToken: '"7"', Owner: null });
@@ -83,7 +83,7 @@ describe('preparing', () => {
     });
   });
 
-  it('stops waiting for another host when it is told to', async () => {
+  it('the preparation of leases stops waiting for another host when it is told to', async () => {
     const { store, leases } = await leaseStage();
     await leases.items.create({ id: 'P.lock' });
     const stop = new AbortController();
@@ -92,7 +92,7 @@ describe('preparing', () => {
     await expect(preparing).rejects.toThrow('stopped');
   });
 
-  it('names the lease container that does not exist, and the mend', async () => {
+  it('the preparation of leases names the lease container that does not exist, and the remedy', async () => {
     const { store, leases } = await leaseStage();
     await leases.delete();
     await expect(store('a').prepare(go)).rejects.toMatchObject({
@@ -170,7 +170,7 @@ describe('every write is conditional', () => {
 });
 
 describe('what is stored', () => {
-  it('keeps the fields that others wrote, through taking, renewing, checkpointing and releasing', async () => {
+  it('a stored lease keeps the fields that others wrote, through taking, renewing, checkpointing and releasing', async () => {
     const { a, b, leases, read } = await prepared();
     const theirs = { properties: { team: 'shop' }, StartTime: '2026-01-01', nested: { deep: [1, { x: null }] } };
     await leases.item('P..0', 'P..0').replace({ ...(await read('P..0')), ...theirs });
@@ -183,14 +183,14 @@ describe('what is stored', () => {
     expect(await read('P..0')).toMatchObject({ ...theirs, Owner: null, ContinuationToken: '"3"' });
   });
 
-  it('is never an empty position, which would mean “from the start” to every host', async () => {
+  it('a stored lease is never an empty position, which would mean “from the start” to every host', async () => {
     const { a, read, first } = await prepared();
     const lease = some(await a.acquire(await first()));
     await expect((async () => a.renew(lease, ''))()).rejects.toMatchObject({ code: 'position-empty' });
     expect(await read('P..0')).toMatchObject({ ContinuationToken: null });
   });
 
-  it('does not go back because a listing was older than the last checkpoint', async () => {
+  it('a stored lease does not go back because a listing was older than the last checkpoint', async () => {
     const { store, emulator, read, a } = await prepared();
     // A host whose queries lag behind its own writes, as a listing does that was sent before them.
     const lagging = store('late', { session: false });
@@ -223,7 +223,7 @@ it('a lease that takes the place of another keeps what is not ours to know, and 
 });
 
 describe('a write whose outcome is unknown', () => {
-  it('is known by reading what is stored', async () => {
+  it('a write whose outcome is unknown is known by reading what is stored', async () => {
     const { a, b, emulator, read, first } = await prepared();
     const listed = await first();
     emulator.faults({ failAfterEffect: 1 });
@@ -240,7 +240,7 @@ describe('a write whose outcome is unknown', () => {
     await expect(b.renew(theirs)).rejects.toBeInstanceOf(LeaseLost);
   });
 
-  it('is known even where that reading is older than the write', async () => {
+  it('a write whose outcome is unknown is known even where that reading is older than the write', async () => {
     const { a, emulator, read, first } = await prepared();
     let lease = some(await a.acquire(await first()));
     // Our session knows nothing of a write whose answer was lost, so reads may miss it.
@@ -250,7 +250,7 @@ describe('a write whose outcome is unknown', () => {
     expect(await read('P..0')).toMatchObject({ Owner: 'a', ContinuationToken: '"100"', _etag: lease.etag });
   });
 
-  it('is a loss where somebody else took the lease meanwhile', async () => {
+  it('a write whose outcome is unknown is a loss where somebody else took the lease meanwhile', async () => {
     const { a, b, emulator, read, first } = await prepared();
     const mine = some(await a.acquire(await first()));
     await b.acquire(some((await b.list())[0]));
@@ -260,7 +260,7 @@ describe('a write whose outcome is unknown', () => {
     expect(await read('P..0')).toMatchObject({ Owner: 'b', ContinuationToken: null });
   });
 
-  it('is sent again where it did not happen', async () => {
+  it('a write whose outcome is unknown is sent again where it did not happen', async () => {
     const { a, emulator, read, first } = await prepared();
     let lease = some(await a.acquire(await first()));
     emulator.faults({ failBefore: 0.3, throttle: 0.2 });
@@ -269,7 +269,7 @@ describe('a write whose outcome is unknown', () => {
     expect(await read('P..0')).toMatchObject({ ContinuationToken: '"30"', _etag: lease.etag });
   });
 
-  it('does no harm while leases are created', async () => {
+  it('a write whose outcome is unknown does no harm while leases are created', async () => {
     const { store, emulator, documents } = await leaseStage(4);
     emulator.faults({ failAfterEffect: 0.5, failBefore: 0.05, throttle: 0.2 });
     await Promise.all([store('a').prepare(go), store('b').prepare(go)]);
@@ -291,7 +291,7 @@ describe('a lease container', () => {
     return { ...stage, container, documents };
   };
 
-  it('with the key /partitionKey holds leases under their id, and those of older hosts under whatever they have', async () => {
+  it('a lease container with the key /partitionKey holds leases under their id, and those of older hosts under whatever they have', async () => {
     const { store, container, documents } = await withKey('/partitionKey');
     const [v0] = leaseFixtures('dotnet-v0').filter(({ document }) => document['partitionKey'] !== undefined);
     const guid = '9b0f4e5c-70a4-4a57-8c58-b1bd7c0b8a3e';
@@ -317,7 +317,7 @@ describe('a lease container', () => {
     expect(await a.list()).toHaveLength(1);
   });
 
-  it('with another key is refused, and the right ones are named', async () => {
+  it('a lease container with another key is refused, and the right ones are named', async () => {
     const { store } = await withKey('/type');
     await expect(store('a', { leases: 'other' }).prepare(go)).rejects.toMatchObject({
       code: 'lease-container-key',
@@ -342,7 +342,7 @@ describe('a lease container', () => {
     expect(clock.now()).toBeGreaterThan(30_000);
   });
 
-  it('of another account serves as well', async () => {
+  it('a lease container of another account serves as well', async () => {
     const { store } = await leaseStage(2);
     const other = await leaseStage(1);
     const a = store('a', { container: other.leases });
@@ -353,7 +353,7 @@ describe('a lease container', () => {
 });
 
 describe('leases of others under the same prefix', () => {
-  it('without a feed range keep their position over a split while nobody ran', async () => {
+  it('leases of other hosts without a feed range keep their position over a split while no host ran', async () => {
     const { store, emulator, monitored, leases } = await leaseStage(1);
     await leases.items.create({ id: 'P..0', LeaseToken: '0', Owner: null, ContinuationToken: '"7"', properties: {} });
     emulator.split(`${monitored.database.id}/${monitored.id}`);
@@ -368,7 +368,7 @@ describe('leases of others under the same prefix', () => {
     expect((await a.list()).map(({ position }) => position)).toEqual(['"7"', '"7"']);
   });
 
-  it('of Java are read on where they were, and written as .NET’s', async () => {
+  it('leases of other hosts of Java are read on where they were, and written as .NET’s', async () => {
     const { store, leases } = await leaseStage(1);
     const [java] = leaseFixtures('java-epk');
     await leases.items.create({ ...java?.document, id: 'P..-FF', Owner: null });
@@ -384,7 +384,7 @@ describe('leases of others under the same prefix', () => {
     expect(await a.renew(mine, '"43"')).toMatchObject({ position: '"43"' });
   });
 
-  it('twice under one id are one lease to everybody: the one that is further', async () => {
+  it('leases of other hosts twice under one id are one lease to everybody: the one that is further', async () => {
     const { store, monitored } = await leaseStage(1);
     const { container } = await monitored.database.containers.create({ id: 'other', partitionKey: '/partitionKey' });
     const [a, b] = [store('a', { leases: 'other' }), store('b', { leases: 'other' })];
@@ -402,7 +402,7 @@ describe('leases of others under the same prefix', () => {
     expect(await b.list()).toMatchObject([{ owner: 'a', position: '"11"' }]);
   });
 
-  it('that nobody can explain are left alone, and do not stop the others', async () => {
+  it('leases of other hosts that no host can explain are left alone, and do not stop the others', async () => {
     const { store, leases, documents } = await leaseStage(2);
     const strange = { id: 'P..0', LeaseToken: '0', version: 2, ContinuationToken: 'v2:abc', Owner: 'future' };
     await leases.items.create(strange);
@@ -419,7 +419,7 @@ describe('leases of others under the same prefix', () => {
     });
   });
 
-  it('of the other feed are refused, whichever it is', async () => {
+  it('leases of other hosts of the other feed are refused, whichever it is', async () => {
     const { store, leases } = await leaseStage(1);
     await store('a').prepare(go);
     const other = store('b', { mode: 'all-versions' });

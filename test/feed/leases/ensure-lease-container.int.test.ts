@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { emulate } from '../../emulator/emulate.ts';
 
 describe('the lease container', () => {
-  it('is created with the key and the time to live that all hosts need, once', async () => {
+  it('the lease container is created with the key and the time to live that all hosts need, once', async () => {
     const { database } = await emulate();
     const made = await Promise.all([1, 2, 3].map(() => ensureLeaseContainer(database, 'leases', { throughput: 800 })));
     const { resource } = await (made[0] ?? database.container('')).read();
@@ -15,7 +15,7 @@ describe('the lease container', () => {
     expect(kept?.content?.offerThroughput, 'an existing container keeps it').toBe(800);
   });
 
-  it('is created although an answer is lost', async () => {
+  it('the lease container is created although an answer is lost', async () => {
     const { database, emulator } = await emulate();
     emulator.faults({ rules: [{ operation: 'colls.post', status: 'reset', effect: 'after', nth: 1 }] });
     await ensureLeaseContainer(database, 'leases');
@@ -23,13 +23,13 @@ describe('the lease container', () => {
     expect((await database.container('leases').read()).resource).toMatchObject({ defaultTtl: -1 });
   });
 
-  it('may have the key /partitionKey, as Gremlin accounts have', async () => {
+  it('the lease container may have the key /partitionKey, as Gremlin accounts have', async () => {
     const { database } = await emulate();
     await database.containers.create({ id: 'leases', partitionKey: '/partitionKey', defaultTtl: -1 });
     expect((await ensureLeaseContainer(database, 'leases')).id).toBe('leases');
   });
 
-  it('that does not fit is refused, with the reason', async () => {
+  it('the lease container that does not fit is refused, with the reason', async () => {
     const { database, client, emulator } = await emulate();
     await database.containers.create({ id: 'typed', partitionKey: '/type', defaultTtl: -1 });
     await database.containers.create({ id: 'off', partitionKey: '/id' });

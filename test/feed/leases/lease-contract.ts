@@ -27,7 +27,7 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       return { store, split, a, b, only };
     };
 
-    it('makes a free lease without a position for each physical partition, once for all hosts', async () => {
+    it('a lease store makes a free lease without a position for each physical partition, once for all hosts', async () => {
       const { a, b } = await prepared(3);
       await Promise.all([a.prepare(go), b.prepare(go)]);
       const listed = await b.list();
@@ -36,7 +36,7 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       expect(listed.every(({ owner, position }) => owner === null && position === undefined)).toBe(true);
     });
 
-    it('remembers when it was first prepared', async () => {
+    it('a lease store remembers when it was first prepared', async () => {
       const { a, b } = await prepared();
       const first = await a.initializedAt?.();
       expect(first).toBeInstanceOf(Date);
@@ -44,14 +44,14 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       expect(await b.initializedAt?.()).toEqual(first);
     });
 
-    it('gives a free lease to one host only, as it was seen', async () => {
+    it('a lease store gives a free lease to one host only, as it was seen', async () => {
       const { a, b, only } = await prepared();
       const [seenByA, seenByB] = [await only(a), await only(b)];
       expect(await a.acquire(seenByA)).toMatchObject({ owner: 'a' });
       expect(await b.acquire(seenByB)).toBeUndefined();
     });
 
-    it('stores positions, hands them to whoever comes next, and fences whoever had them', async () => {
+    it('a lease store stores positions, hands them to the next owner, and fences the one before', async () => {
       const { a, b, only } = await prepared();
       const mine = await a.renew(some(await a.acquire(await only(a))), '"5"');
       const theirs = some(await b.acquire(await only(b)));
@@ -62,7 +62,7 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       expect(await only(b)).toMatchObject({ owner: 'b', position: '"5"' });
     });
 
-    it('lets a lease be taken from a live owner though that one wrote it since, at its newest position', async () => {
+    it('a lease store lets a lease be taken from a live owner though that one wrote it since, at its newest position', async () => {
       const { a, b, only } = await prepared();
       const mine = some(await a.acquire(await only(a)));
       const seen = await only(b);
@@ -73,7 +73,7 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       expect(await b.acquire(seen, 'owner'), 'no longer that owner’s').toBeUndefined();
     });
 
-    it('says of a stolen lease from whom, until that one has answered how far it came', async () => {
+    it('a lease store says of a stolen lease from whom, until that one has answered how far it came', async () => {
       const { a, b, only } = await prepared();
       const mine = await a.renew(some(await a.acquire(await only(a))), '"7"');
       const theirs = some(await b.acquire(await only(b), 'owner'));
@@ -89,7 +89,7 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       expect((await b.renew(answered, '"10"')).position).toBe('"10"');
     });
 
-    it('keeps what a part of a split has in common with the others, until its position has passed it', async () => {
+    it('a lease store keeps what a part of a split has in common with the others, until its position has passed it', async () => {
       const { a, b, only, split } = await prepared();
       const parent = some(await a.acquire(await only(a)));
       const [range] = await split();
@@ -115,7 +115,7 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       expect((await only(b)).shared).toBeUndefined();
     });
 
-    it('lets nobody answer any more once the lease was taken over', async () => {
+    it('a lease store lets no host answer any more once the lease was taken over', async () => {
       const { a, b, only } = await prepared();
       const mine = await a.renew(some(await a.acquire(await only(a))), '"7"');
       const theirs = await b.takeOver(some(await b.acquire(await only(b), 'owner')));
@@ -125,7 +125,7 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       expect((await b.renew(theirs)).position).toBe('"7"');
     });
 
-    it('keeps from whom a lease was stolen over a release, and steals it only as it was listed', async () => {
+    it('a lease store keeps from whom a lease was stolen over a release, and steals it only as it was listed', async () => {
       const { store, a, b, only } = await prepared();
       const c = store('c');
       const mine = some(await a.acquire(await only(a)));
@@ -139,7 +139,7 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       expect(await only(c)).toMatchObject({ owner: 'c', tenure: third.tenure, position: '"5"' });
     });
 
-    it('renews without touching the position, and frees without touching it', async () => {
+    it('a lease store renews without touching the position, and frees without touching it', async () => {
       const { a, b, only } = await prepared();
       let lease = await a.renew(some(await a.acquire(await only(a))), '"3"');
       lease = await a.renew(lease);
@@ -148,14 +148,14 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       expect(await only(b)).toMatchObject({ owner: null, position: '"3"' });
     });
 
-    it('never stores an empty position', async () => {
+    it('a lease store never stores an empty position', async () => {
       const { a, only } = await prepared();
       const lease = some(await a.acquire(await only(a)));
       await expect((async () => a.renew(lease, ''))()).rejects.toMatchObject({ code: 'position-empty' });
       expect((await only(a)).position).toBeUndefined();
     });
 
-    it('takes part in a split: children at the position given, made once, and the parent gone', async () => {
+    it('a lease store takes part in a split: children at the position given, made once, and the parent gone', async () => {
       const { a, b, only, split } = await prepared();
       const parent = await a.renew(some(await a.acquire(await only(a))), '"8"');
       const parts = await split();
@@ -172,7 +172,7 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       await expect(a.release(parent)).rejects.toBeInstanceOf(LeaseLost);
     });
 
-    it('fills the part of a range that no lease covers, and nothing else', async () => {
+    it('a lease store fills the part of a range that no lease covers, and nothing else', async () => {
       const { store, split, a, only } = await prepared();
       const parts = await split();
       const parent = some(await a.acquire(await only(a)));

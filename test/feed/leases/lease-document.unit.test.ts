@@ -20,7 +20,7 @@ const stored = (over: Record<string, unknown> = {}): Record<string, unknown> => 
 });
 
 describe('a stored lease', () => {
-  it('of .NET version 0 is read', () => {
+  it('a stored lease of .NET version 0 is read', () => {
     expect(parseLease(stored(), nowhere)).toEqual({
       id: 'P..0',
       token: '0',
@@ -31,28 +31,28 @@ describe('a stored lease', () => {
     });
   });
 
-  it('of .NET version 1 is read, its token being its range', () => {
+  it('a stored lease of .NET version 1 is read, its token being its range', () => {
     const v1 = stored({ id: 'P..-1F', version: 1, LeaseToken: '-1F' });
     expect(parseLease(v1, nowhere)).toMatchObject({ token: '-1F', range: RANGE });
   });
 
-  it('without a feed range has that of its partition', () => {
+  it('a stored lease without a feed range has that of its partition', () => {
     const old = stored({ FeedRange: undefined });
     expect(parseLease(old, (token) => (token === '0' ? RANGE : undefined))?.range).toEqual(RANGE);
     expect(parseLease(stored({ FeedRange: null }), () => RANGE)?.range).toEqual(RANGE);
     expect(parseLease(old, nowhere)).toBeUndefined();
   });
 
-  it('of the second .NET library is read by its PartitionId', () => {
+  it('a stored lease of the second .NET library is read by its PartitionId', () => {
     const v2 = stored({ LeaseToken: undefined, PartitionId: '7', FeedRange: undefined });
     expect(parseLease(v2, (token) => (token === '7' ? RANGE : undefined))).toMatchObject({ token: '7', range: RANGE });
   });
 
-  it.each([null, undefined, ''])('owned by %j is free', (Owner) => {
+  it.each([null, undefined, ''])('a stored lease owned by %j is free', (Owner) => {
     expect(parseLease(stored({ Owner }), nowhere)?.owner).toBeNull();
   });
 
-  it.each([null, undefined, ''])('with continuation %j was never checkpointed', (ContinuationToken) => {
+  it.each([null, undefined, ''])('a stored lease with continuation %j was never checkpointed', (ContinuationToken) => {
     expect(parseLease(stored({ ContinuationToken }), nowhere)).not.toHaveProperty('position');
   });
 
@@ -62,7 +62,7 @@ describe('a stored lease', () => {
     ['a lease without etag', stored({ _etag: undefined })],
     ['text', 'P..0'],
     ['nothing', undefined],
-  ])('is not %s', (_what, raw) => {
+  ])('a stored lease is not %s', (_what, raw) => {
     expect(parseLease(raw, () => RANGE)).toBeUndefined();
   });
 });

@@ -17,7 +17,7 @@ it('what is asked at the same time goes together, and each gets its own document
   expect(await LeaseQueries.of(leases).ask('none'), 'nothing begins so').toEqual([]);
 });
 
-it('never answers with what was read before it was asked', async () => {
+it('a query for leases never answers with what was read before it was asked', async () => {
   const { emulator, leases } = await leaseStage();
   const of = LeaseQueries.of(leases);
   const underWay = of.ask('P..');

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { countOwn, parseShared, sharedAfter, sharedBySplit } from '../../../src/feed/leases/shared-history.ts';
 
 describe('what the parts of a split have in common', () => {
-  test('is divided among them, and what came after is each part’s own', () => {
+  test('what the parts of a split have in common is divided among them, and what came after is each part’s own', () => {
     const shared = sharedBySplit([], 100, 2);
     expect(countOwn(1, 100, shared)).toBe(50);
     expect(countOwn(1, 110, shared)).toBe(60);
@@ -12,7 +12,7 @@ describe('what the parts of a split have in common', () => {
     expect(countOwn(1, 110)).toBe(110);
   });
 
-  test('is divided further by a second split, before the first history was read or after', () => {
+  test('what the parts of a split have in common is divided further by a second split, before the first history was read or after', () => {
     const twice = sharedBySplit(sharedBySplit([], 100, 2), 140, 2);
     expect(twice).toEqual([
       { lsn: 100, parts: 4 },
@@ -28,11 +28,11 @@ describe('what the parts of a split have in common', () => {
     expect(sharedAfter(twice, '"140"')).toEqual([]);
   });
 
-  test('where the end of the parts isn’t known is nothing new', () => {
+  test('what the parts of a split have in common where the end of the parts isn’t known is nothing new', () => {
     expect(sharedBySplit([], -1, 2)).toEqual([]);
   });
 
-  test('is read from a document only where it is whole', () => {
+  test('what the parts of a split have in common is read from a document only where it is whole', () => {
     const whole = [
       { lsn: 100, parts: 4 },
       { lsn: 140, parts: 2 },

@@ -63,7 +63,7 @@ it('a processor estimates its own lag, before its start, while it is behind, and
 });
 
 it.each(['dotnet-v0', 'dotnet-v1', 'java-epk', 'java-pk'] as const)(
-  'by its name alone, of leases of %s',
+  'an estimator knows a processor by its name alone, of leases of %s',
   async (dialect) => {
     const { container, leases, write, put, byRid, byName } = await stage();
     await write(0, 10);
@@ -90,7 +90,7 @@ it('a lag that can’t be known is no number, and the sum says that it is a part
   expect(await from('beginning').current()).toMatchObject({ changes: 3, complete: true });
 });
 
-it('of leases in memory, and refused with the name of what is missing', async () => {
+it('an estimator takes leases in memory, and refuses with the name of what is missing', async () => {
   const { container, leases, write, open } = await stage();
   await write(0, 3);
   const memory = new MemoryLeases(async () => [WHOLE]);

@@ -21,7 +21,7 @@ async function stage(partitions = 1, options: Partial<EstimatorOptions> = {}) {
 }
 
 describe('the lag of a lease', () => {
-  it('is the number of writes behind its position, and the age of the oldest of them', async () => {
+  it('the lag of a lease is the number of writes behind its position, and the age of the oldest of them', async () => {
     const { write, lag, emulator } = await stage(1, {
       clock: { now: () => Date.now() + 90_000, monotonic: () => 0, sleep: async () => {} },
     });
@@ -39,12 +39,12 @@ describe('the lag of a lease', () => {
     expect(emulator.stats().requests['replace'], 'nothing was written').toBeUndefined();
   });
 
-  it('of a range where nothing was ever written is none', async () => {
+  it('the lag of a lease of a range where nothing was ever written is zero', async () => {
     const { lag } = await stage(2);
     expect(await lag('"0"', { min: '', max: '20000000000000000000000000000000' })).toMatchObject({ changes: 0 });
   });
 
-  it('without a position is unknown, unless its host is known to begin at the beginning', async () => {
+  it('the lag of a lease without a position is unknown, unless its host is known to begin at the beginning', async () => {
     const { lag, write } = await stage();
     await write(0, 3);
     expect(await lag()).toEqual({ known: false, why: expect.stringContaining('only its host knows') as string });
@@ -54,7 +54,7 @@ describe('the lag of a lease', () => {
     expect(await ours.lag()).toMatchObject({ known: true, changes: 3 });
   });
 
-  it('of a range that was split is that of its parts together', async () => {
+  it('the lag of a lease of a range that was split is that of its parts together', async () => {
     const { lag, write, emulator, path } = await stage();
     await write(0, 20);
     emulator.split(path);
@@ -67,7 +67,7 @@ describe('the lag of a lease', () => {
     expect(await lag('"20"')).toMatchObject({ known: true });
   });
 
-  it('of a part of a merged partition is found, and at most too high', async () => {
+  it('the lag of a lease of a part of a merged partition is found, and at most too high', async () => {
     const { lag, write, emulator, path } = await stage(2);
     await write(0, 20);
     emulator.merge(path);
@@ -78,7 +78,7 @@ describe('the lag of a lease', () => {
     expect(await lag('"1000000"', part)).toMatchObject({ known: false });
   });
 
-  it('in the all-versions feed counts deletions too', async () => {
+  it('the lag of a lease in the all-versions feed counts deletions too', async () => {
     const { lag, write, container } = await stage(1, { mode: 'all-versions' });
     await write(0, 5);
     expect(await lag('"5"')).toMatchObject({ changes: 0 });
@@ -86,7 +86,7 @@ describe('the lag of a lease', () => {
     expect(await lag('"5"')).toMatchObject({ known: true, changes: 1 });
   });
 
-  it('that can’t be told says why', async () => {
+  it('the lag of a lease that can’t be told says why', async () => {
     const { lag, container, write } = await stage();
     await write(0, 3);
     expect(await lag('"9"')).toEqual({

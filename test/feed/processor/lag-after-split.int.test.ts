@@ -39,7 +39,7 @@ async function stage() {
 }
 
 describe('the lag of all leases together', () => {
-  it('is the same before a split and after it, and after a second one', async () => {
+  it('the lag of all leases together is the same before a split and after it, and after a second one', async () => {
     const { emulator, monitored, path, lags, leases, takeUp } = await stage();
     await write(monitored, numbers(0, 200));
     await takeUp('a');
@@ -62,7 +62,7 @@ describe('the lag of all leases together', () => {
     ).toBe(true);
   });
 
-  it('is that of what a running host says of its leases', async () => {
+  it('the lag of all leases together is that of what a running host says of its leases', async () => {
     const { emulator, monitored, path, store, estimator, takeUp } = await stage();
     await write(monitored, numbers(0, 100));
     await takeUp('a');
@@ -85,7 +85,7 @@ describe('the lag of all leases together', () => {
     ]);
   });
 
-  it('is none once a host has read everything, and nothing is noted any more', async () => {
+  it('the lag of all leases together is zero once a host has read everything, and nothing is noted any more', async () => {
     const { emulator, monitored, path, store, leases, lags, takeUp } = await stage();
     await write(monitored, numbers(0, 60));
     await takeUp('a');

@@ -21,7 +21,7 @@ describe('rates', () => {
   it('one sample gives no rate', () =>
     expect(after([at(100, 50)])).toMatchObject({ inPerSecond: null, outPerSecond: null, lag: 50, catchUp: null }));
 
-  it('in is what was passed and what the lag grew by, and the time is the lag over out − in', () =>
+  it('the rate in is what was passed and what the lag grew by, and the time is the lag over out − in', () =>
     expect(after([at(100, 500, 0)], [at(200, 450, 80)])).toEqual({
       container: 'Orders',
       lease: '0',
@@ -38,7 +38,8 @@ describe('rates', () => {
     expect(after([at(100, 500)], [at(100, 501)])?.catchUp).toBe('never');
   });
 
-  it('without a lag there is nothing to catch up', () => expect(after([at(100, 3)], [at(200, 0)])?.catchUp).toBe(0));
+  it('the rates without a lag show nothing to catch up', () =>
+    expect(after([at(100, 3)], [at(200, 0)])?.catchUp).toBe(0));
 
   it('an unknown lag is no number', () => {
     expect(after([at(100, 500)], [at(200, undefined)])).toMatchObject({
@@ -56,7 +57,7 @@ describe('rates', () => {
     expect(after([at(100, 5, 9)], [at(200, 5, 1)])).toMatchObject({ handledPerSecond: null });
   });
 
-  it('samples of before the window do not count', () => {
+  it('samples of before the window do not count in the rates', () => {
     const rates = new Rates();
     rates.sample([at(0, 1_000)], 0);
     rates.sample([at(1_000, 500)], RATE_WINDOW_MS);

@@ -83,7 +83,7 @@ it('measures what a processor does, and makes a span of each page', async () => 
   expect(await metric('millrace.feed.pages'), 'nothing more once it was ended').toEqual(before);
 });
 
-it('makes a span of a read that fails, and none of a read that finds nothing', async () => {
+it('telemetry makes a span of a read that fails, and none of a read that finds nothing', async () => {
   const { store, monitored } = await leaseStage();
   const { spans } = telemetry();
   let reads = 0;
@@ -106,7 +106,7 @@ it('makes a span of a read that fails, and none of a read that finds nothing', a
   ]);
 });
 
-it('makes what the handler calls part of its page', async () => {
+it('telemetry makes what the handler calls part of its page', async () => {
   const { store, monitored } = await leaseStage();
   keepContexts();
   onTestFinished(() => context.disable());
@@ -126,7 +126,7 @@ it('makes what the handler calls part of its page', async () => {
   expect(request?.parentSpanContext?.spanId).toBe(page?.spanContext().spanId);
 });
 
-it('counts what was parked, and leaves a lag that is not known out', async () => {
+it('telemetry counts what was parked, and leaves a lag that is not known out', async () => {
   const lags = async () => [{ container: 'c', lease: '0', lag: { known: false, why: 'nobody knows' } as const }];
   const { metric } = telemetry({ lags });
   emit('engine:parked', { projection: 'days@1', container: 'Orders', id: 'o1', error: new Error('bad') });
@@ -136,7 +136,7 @@ it('counts what was parked, and leaves a lag that is not known out', async () =>
   expect(await metric('millrace.lease.lag')).toBeUndefined();
 });
 
-it('gives the speed of each lease, and no number for what is not known or never ends', async () => {
+it('telemetry gives the speed of each lease, and no number for what is not known or never ends', async () => {
   const known = { container: 'c', handledPerSecond: 40, inPerSecond: 10, outPerSecond: 20, lag: 600 };
   const ranges = () => [
     { ...known, lease: '0', catchUp: 60, inHand: { seconds: 31, deliveries: 3 } },
@@ -155,7 +155,7 @@ it('gives the speed of each lease, and no number for what is not known or never 
   expect(await metric('millrace.feed.pages.rejected', { container: 'c', 'error.type': 'unknown' })).toBe(1);
 });
 
-it('gives what a router has done', async () => {
+it('telemetry gives what a router has done', async () => {
   const { metric } = telemetry({
     routers: () => [
       {
@@ -179,7 +179,7 @@ it('gives what a router has done', async () => {
   expect([await of('lookups'), await of('validations'), await of('refusals')]).toEqual([10, 30, 1]);
 });
 
-it('costs nothing where nobody has set telemetry up', () => {
+it('telemetry costs nothing where no application has set telemetry up', () => {
   const end = startTelemetry({ lags: () => Promise.reject(new Error('nobody asks')) });
   emit('feed:page', { container: 'c', lease: 'x', changes: 1, charge: 1 });
   end();

@@ -15,7 +15,7 @@ import { triggerConsumer } from '../../../src/runtime/hosts/trigger-host.ts';
 import { clientOf, emulate } from '../../emulator/emulate.ts';
 import { openStage } from '../../support/stage.ts';
 
-test('a source’s epoch stays while its container does, and rises with each container made anew', async () => {
+test('a source’s epoch stays while its container does, and rises with each container made again', async () => {
   const { container: state } = await emulate();
   expect(await currentEpoch(state, 'Orders', 'rid1')).toBe(1);
   expect(await currentEpoch(state, 'Orders', 'rid1')).toBe(1);
@@ -34,7 +34,7 @@ test('hosts that start at once agree on it, with lost answers and throttling too
   }
 });
 
-test('a container that lost changes counts anew, once for all hosts that notice', async () => {
+test('a container that lost changes counts again, once for all hosts that notice', async () => {
   const { emulator, container: state } = await emulate();
   const hosts = Array.from({ length: 4 }, () => clientOf(emulator).database('d').container('c'));
   await currentEpoch(state, 'Orders', 'rid1');
@@ -42,7 +42,7 @@ test('a container that lost changes counts anew, once for all hosts that notice'
   expect(await currentEpoch(state, 'Orders', 'rid1')).toBe(2);
 });
 
-test('looked up, it is what others raised it to, never below what is known, and stays as it is stored', async () => {
+test('an epoch that is looked up is what others raised it to, never below what is known, and stays as it is stored', async () => {
   const { container: state } = await emulate();
   expect(await latestEpoch(state, 'Orders', 'rid1', 1), 'nothing is stored').toBe(1);
   await currentEpoch(state, 'Orders', 'rid1');
@@ -53,7 +53,7 @@ test('looked up, it is what others raised it to, never below what is known, and 
   expect(await currentEpoch(state, 'Orders', 'rid1')).toBe(2);
 });
 
-test('confirmed by a host without the raiser’s session, it is the raised one, however far its reads lag', async () => {
+test('an epoch that a host confirms without the raiser’s session is the raised one, however far its reads lag', async () => {
   const { emulator, container: state } = await emulate();
   const other = clientOf(emulator, false).database('d').container('c');
   await currentEpoch(state, 'Orders', 'rid1');
@@ -93,7 +93,7 @@ describe('what is raised while a host is there', () => {
     return { stage, write, raise, versions };
   };
 
-  test('counts for a host that was put together before and takes its leases after', async () => {
+  test('an epoch that is raised while a host is there counts for a host that was put together before and takes its leases after', async () => {
     const { stage, write, raise, versions } = await shop();
     await write('a');
     const app = await compose({ ...stage, host: 'h', readLagMs: 0, timings: { pollMs: 20, acquireMs: 50 } });
@@ -104,7 +104,7 @@ describe('what is raised while a host is there', () => {
     expect(await versions()).toEqual([['a', 2]]);
   });
 
-  test('counts for the next batch of a Functions app, which isn’t told of leases', async () => {
+  test('an epoch that is raised while a host is there counts for the next batch of a Functions app, which isn’t told of leases', async () => {
     const { stage, write, raise, versions } = await shop();
     const consume = triggerConsumer({ ...stage, readLagMs: 0 });
     const deliver = async (id: string, lsn: number) => {
@@ -121,7 +121,7 @@ describe('what is raised while a host is there', () => {
   });
 });
 
-test('held by a move, it is raised by no rewind, and still by a container that lost changes or was made anew', async () => {
+test('an epoch that a move holds is raised by no rewind, and still by a container that lost changes or was made again', async () => {
   const { container: state } = await emulate();
   expect(await holdEpoch(state, 'Orders', 'rid1', 'tenants/a')).toBe(1);
   expect(await holdEpoch(state, 'Orders', 'rid1', 'tenants/b')).toBe(1);

@@ -24,7 +24,7 @@ const raw = (over: Record<string, unknown> = {}): Record<string, unknown> => ({
 });
 
 describe('a change', () => {
-  it('is the document as its writer wrote it, with its identity, version and time', () => {
+  it('a change is the document as its writer wrote it, with its identity, version and time', () => {
     expect(toChange(source(), raw({ _src: { lsn: 1 }, _mr: { archived: true }, _own: 1 }), 3)).toEqual({
       container: 'Orders',
       type: 'order',
@@ -37,7 +37,7 @@ describe('a change', () => {
     });
   });
 
-  it('has every field of its document, whatever it is called', () => {
+  it('a change has every field of its document, whatever it is called', () => {
     const text = JSON.stringify(raw({ 7: 'seven' })).replace('{', '{"__proto__":{"cents":6},"constructor":1,"_":2,');
     const doc = toChange(source(), JSON.parse(text), 1)?.doc;
     expect(JSON.stringify(doc)).toBe(
@@ -47,27 +47,27 @@ describe('a change', () => {
   });
 
   it.each([
-    ['of a type nobody asked for', { type: 'customer' }],
+    ['of a type that no projection reads', { type: 'customer' }],
     ['of one of our own types', { type: 'millrace.tombstone' }],
     ['of a fence of a key', { type: 'millrace.fence' }],
     ['without a type', { type: undefined }],
     ['with a type that is no text', { type: 7 }],
-  ])('%s is none', (_title, over) => {
+  ])('a document %s is no change', (_title, over) => {
     expect(toChange(source(), raw(over), 1)).toBeUndefined();
   });
 
-  it('of one of our own types is none even where a pipeline names it', () => {
+  it('a change of one of our own types counts for nothing even where a pipeline names it', () => {
     const own = { ...source(), types: new Map<string, TypeRules>([['millrace.tombstone', {}]]) };
     expect(toChange(own, raw({ type: 'millrace.tombstone' }), 1)).toBeUndefined();
   });
 
-  it('is a deletion where the declared predicate says so, and keeps its document', () => {
+  it('a change is a deletion where the declared predicate says so, and keeps its document', () => {
     const rules = { deleted: (doc: Record<string, unknown>) => doc['cents'] === 0 };
     expect(toChange(source(rules), raw({ cents: 0 }), 1)).toMatchObject({ op: 'delete', doc: { cents: 0 } });
     expect(toChange(source(rules), raw(), 1)).toMatchObject({ op: 'upsert' });
   });
 
-  it('is a deletion where its marks say so, as whoever read them was told', () => {
+  it('a change is a deletion where its marks say so, as their reader was told', () => {
     const marked = {
       ...source(),
       marks: {
@@ -83,7 +83,7 @@ describe('a change', () => {
     expect(toChange(marked, raw(), 1)).toMatchObject({ op: 'upsert' });
   });
 
-  it('is upcast before the predicate looks at it', () => {
+  it('a change is upcast before the predicate looks at it', () => {
     const seen: unknown[] = [];
     const rules: TypeRules = {
       upcast: (old) => ({ ...(old as object), v: 2 }),
@@ -96,7 +96,7 @@ describe('a change', () => {
     expect(seen).toEqual([2, undefined]);
   });
 
-  it.each(['upcast', 'deleted'] as const)('keeps what %s threw, so that only it is refused', (name) => {
+  it.each(['upcast', 'deleted'] as const)('a change keeps what %s threw, so that only it is refused', (name) => {
     const thrown = new Error('old format');
     const rules: TypeRules = {
       [name]: () => {
@@ -106,13 +106,13 @@ describe('a change', () => {
     expect(toChange(source(rules), raw(), 1)).toMatchObject({ op: 'upsert', failed: thrown, doc: { cents: 5 } });
   });
 
-  it.each(['_lsn', '_etag', 'id'])('without %s is an error, as no order could be told', (name) => {
+  it.each(['_lsn', '_etag', 'id'])('a change without %s is an error, as no order could be told', (name) => {
     const call = () => toChange(source(), raw({ [name]: undefined }), 1);
     expect(call).toThrow(expect.objectContaining({ code: 'malformed-change' }) as Error);
     expect(call).toThrow('Orders');
   });
 
-  it.each([undefined, null, 'text', [raw()]])('is never %j', (what) => {
+  it.each([undefined, null, 'text', [raw()]])('a change is never %j', (what) => {
     expect(() => toChange(source(), what, 1)).toThrow(expect.objectContaining({ code: 'malformed-change' }) as Error);
   });
 });
@@ -120,13 +120,13 @@ describe('a change', () => {
 describe('the key of a change', () => {
   const nested = [['tenant'], ['address', 'city']];
 
-  it('has a value a level, as the container orders them', () => {
+  it('the key of a change has a value a level, as the container orders them', () => {
     expect(toChange(source({}, nested), raw({ address: { city: 'Oslo' } }), 1)?.key).toEqual(['t1', 'Oslo']);
     expect(toChange(source(), raw({ tenant: 0 }), 1)?.key).toEqual([0]);
     expect(toChange(source(), raw({ tenant: null }), 1)?.key).toEqual([null]);
   });
 
-  it('has null where the document has nothing, and keeps the other levels', () => {
+  it('the key of a change has null where the document has nothing, and keeps the other levels', () => {
     expect(toChange(source(), raw({ tenant: undefined }), 1)?.key).toEqual([null]);
     expect(toChange(source({}, nested), raw({ address: 'Oslo' }), 1)?.key).toEqual(['t1', null]);
     expect(toChange(source({}, nested), raw({ tenant: undefined, address: { city: 'Oslo' } }), 1)?.key).toEqual([
@@ -142,11 +142,11 @@ describe('a document read from its source', () => {
     deleted: (doc) => doc['cents'] === 0,
   };
 
-  it('is what its projections would see of its change', () => {
+  it('a document read from its source is what its projections would see of its change', () => {
     expect(toDocument(source(rules), raw())).toEqual(toChange(source(rules), raw(), 1)?.doc);
   });
 
-  it('is nothing where it counts as deleted or is of another type', () => {
+  it('a document read from its source is nothing where it counts as deleted or is of another type', () => {
     expect(toDocument(source(rules), raw({ cents: 0 }))).toBeNull();
     expect(toDocument(source(rules), raw({ type: 'customer' }))).toBeNull();
   });
@@ -160,14 +160,14 @@ describe('the tenant of a change', () => {
     tenant: { field: 'tenant', of },
   });
 
-  it('is what the document says, after `upcast`', () => {
+  it('the tenant of a change is what the document says, after `upcast`', () => {
     expect(toChange(tenanted(), raw(), 1)).toMatchObject({ tenant: 't1' });
     const upcast = (old: unknown): Record<string, unknown> => ({ ...(old as object), tenant: 'new' });
     expect(toChange(tenanted([['id']], { upcast }), raw({ tenant: undefined }), 1)).toMatchObject({ tenant: 'new' });
     expect(toChange(source(), raw(), 1)).not.toHaveProperty('tenant');
   });
 
-  it('fails the change of a document without one, but not its deletion', () => {
+  it('a document without a tenant fails its change, but not its deletion', () => {
     for (const tenant of [undefined, null, '', 7]) {
       const change = toChange(tenanted([['id']]), raw({ tenant }), 1);
       expect(change).toMatchObject({
@@ -182,7 +182,7 @@ describe('the tenant of a change', () => {
     expect(deletion).not.toHaveProperty('failed');
   });
 
-  it('leaves the error of `upcast` as it is', () => {
+  it('the search for a tenant leaves the error of `upcast` as it is', () => {
     const failing = (): never => {
       throw new Error('upcast');
     };
@@ -191,7 +191,7 @@ describe('the tenant of a change', () => {
     });
   });
 
-  it('of a deletion in the feed of all versions comes from the key, else from the document before', () => {
+  it('the tenant of a deletion in the feed of all versions comes from the key, else from the document before', () => {
     const metadata = { operationType: 'delete', lsn: 5, crts: 1, id: 'o1', partitionKey: { tenant: 't1' } };
     const version = (container: SourceContainer, entry: object) => toVersion(container, entry, 1, () => undefined);
     expect(version(tenanted(), { metadata })).toMatchObject({ op: 'delete', tenant: 't1' });

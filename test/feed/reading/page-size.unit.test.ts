@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { PageSize } from '../../../src/feed/reading/page-size.ts';
 
-it('grows while full pages take less than half of the time, up to the most', () => {
+it('the page size grows while full pages take less than half of the time, up to the most', () => {
   const size = new PageSize({ most: 350, targetMs: 1_000 });
   expect(size.size).toBe(100);
   size.handled(100, 499);
@@ -9,7 +9,7 @@ it('grows while full pages take less than half of the time, up to the most', () 
   expect(size.size).toBe(350);
 });
 
-it('stays where a page takes about its time, and where it wasn’t full', () => {
+it('the page size stays where a page takes about its time, and where it wasn’t full', () => {
   const size = new PageSize({ most: 1_000, targetMs: 1_000 });
   size.handled(100, 500);
   size.handled(100, 1_000);
@@ -17,7 +17,7 @@ it('stays where a page takes about its time, and where it wasn’t full', () => 
   expect(size.size).toBe(100);
 });
 
-it('is halved by a page that takes longer, by what it really held, and never below one', () => {
+it('the page size is halved by a page that takes longer, by what it really held, and never below one', () => {
   const size = new PageSize({ most: 1_000, targetMs: 1_000 });
   size.handled(100, 1_001);
   expect(size.size).toBe(50);
@@ -27,11 +27,11 @@ it('is halved by a page that takes longer, by what it really held, and never bel
   expect(size.size).toBe(1);
 });
 
-it('never asks for more than the most', () => {
+it('the page size never asks for more than the most', () => {
   expect(new PageSize({ most: 7, targetMs: 1 }).size).toBe(7);
 });
 
-it('asks for half after a page that took too long, and for more again as full ones are handled', () => {
+it('the page size asks for half after a page that took too long, and for more again as full ones are handled', () => {
   const size = new PageSize();
   expect(size.size).toBeUndefined();
   size.rejected(1_000);
@@ -50,7 +50,7 @@ it('asks for half after a page that took too long, and for more again as full on
   expect(size.size).toBe(1);
 });
 
-it('keeps to the target too', () => {
+it('the page size keeps to the target too', () => {
   const size = new PageSize({ most: 1_000, targetMs: 1_000 });
   size.rejected(100);
   size.handled(50, 2_000);

@@ -41,7 +41,7 @@ const ids = (pages: readonly (readonly Change[])[]): string[] => pages.flat().ma
 const numbers = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, n) => `d${from + n}`);
 
 describe('reading', () => {
-  it('gives everything from the beginning, range by range, in order, each with its version', async () => {
+  it('a source gives everything from the beginning, range by range, in order, each with its version', async () => {
     const { container, put, open } = await feed({ partitions: 4, pageSize: 3 });
     for (const id of numbers(0, 40)) await put(id);
     const found: string[] = [];
@@ -55,7 +55,7 @@ describe('reading', () => {
     expect(found.toSorted()).toEqual(numbers(0, 40).toSorted());
   });
 
-  it('goes on from the position of any page, by any reader', async () => {
+  it('a source goes on from the position of any page, by any reader', async () => {
     const { put, open } = await feed({ pageSize: 4 });
     for (const id of numbers(0, 20)) await put(id);
     const found: string[] = [];
@@ -68,7 +68,7 @@ describe('reading', () => {
     expect(found).toEqual(numbers(0, 20));
   });
 
-  it('repeats a page that is asked for again, though it had gone on', async () => {
+  it('a source repeats a page that is asked for again, though it had gone on', async () => {
     const { put, source } = await feed();
     for (const id of numbers(0, 3)) await put(id);
     const first = await source.read(ALL, '', go);
@@ -78,7 +78,7 @@ describe('reading', () => {
     expect(again.next).toBe(first.next);
   });
 
-  it('never cuts what one transaction wrote, whatever the page size', async () => {
+  it('a source never cuts what one transaction wrote, whatever the page size', async () => {
     const { container, open } = await feed();
     for (let batch = 0; batch < 3; batch++) {
       const operations = numbers(0, 7).map((id): OperationInput => ({
@@ -92,7 +92,7 @@ describe('reading', () => {
     for (const page of pages) expect(new Set(page.map(({ version }) => version.lsn)).size).toBe(1);
   });
 
-  it('leaves out documents of other types, and still moves past them', async () => {
+  it('a source leaves out documents of other types, and still moves past them', async () => {
     const { put, source } = await feed();
     await put('x', { type: 'other' });
     await put('y', { type: 'millrace.contribution' });
@@ -103,7 +103,7 @@ describe('reading', () => {
     expect(ids((await drain(source, ALL, page.next)).pages)).toEqual(['z']);
   });
 
-  it('counts requests and their fractions of RU, and says when it read', async () => {
+  it('a source counts requests and their fractions of RU, and says when it read', async () => {
     const { put, source, meter } = await feed();
     await put('a');
     const before = performance.now();
@@ -137,7 +137,7 @@ describe('at the end of the feed', () => {
 });
 
 describe('a start', () => {
-  it('now is before everything written afterwards, and after everything before', async () => {
+  it('a start now is before everything written afterwards, and after everything before', async () => {
     const { put, source, open } = await feed();
     await put('before');
     const position = await source.resolve(ALL, 'now', go);
@@ -145,7 +145,7 @@ describe('a start', () => {
     expect(ids((await drain(open(), ALL, position)).pages)).toEqual(['after']);
   });
 
-  it('now is a position of each range by itself', async () => {
+  it('a start now is a position of each range by itself', async () => {
     const { container, put, source } = await feed({ partitions: 3 });
     for (const id of numbers(0, 30)) await put(id);
     const starts = await Promise.all(
@@ -157,7 +157,7 @@ describe('a start', () => {
     expect(found.toSorted()).toEqual(numbers(30, 60));
   });
 
-  it('at a time is before the first change since, all of its transaction included', async () => {
+  it('a start at a time is before the first change since, all of its transaction included', async () => {
     const { container, put, source } = await feed();
     await put('old');
     // Times are told to the second.
@@ -174,7 +174,7 @@ describe('a start', () => {
     expect(found.toSorted()).toEqual(['new', 't1', 't2']);
   });
 
-  it('at a time long ago is the beginning, at one to come the present', async () => {
+  it('a start at a time long ago is the beginning, at one to come the present', async () => {
     const { put, source } = await feed();
     await put('a');
     const long = await source.resolve(ALL, new Date(0), go);
@@ -219,14 +219,14 @@ describe('trouble', () => {
   });
 });
 
-test('a container made anew refuses the positions of the old one, which would skip its first changes', async () => {
+test('a container made again refuses the positions of the old one, which would skip its first changes', async () => {
   const { container, database, put, source } = await feed();
   for (const id of numbers(0, 5)) await put(id);
   const { next } = await drain(source);
   await container.delete();
   await database.containers.create({ id: 'c', partitionKey: HASH_KEY });
   await put('first');
-  // By the iterator that is under way, by a new one, and by one that would begin anew.
+  // By the iterator that is under way, by a new one, and by one that would begin again.
   await expect(source.read(ALL, next, go)).rejects.toMatchObject({ code: 'container-replaced' });
   await expect(source.read(ALL, next, go)).rejects.toThrow('not for the current container');
   await expect(source.resolve(ALL, 'now', go)).rejects.toMatchObject({ code: 'container-replaced' });

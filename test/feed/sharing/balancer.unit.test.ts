@@ -23,62 +23,62 @@ const take = (leases: Lease[], host: string, expired: string[] = [], more: Parti
   taken(leases, host, new Set(expired), more);
 
 describe('which leases a host takes', () => {
-  it('takes all that are free when it is alone', () => {
+  it('a host takes all that are free when it is alone', () => {
     expect(take(owned(null, null, null), 'a')).toEqual(['l0', 'l1', 'l2']);
   });
 
-  it('takes its share of the free ones at once when there are others', () => {
+  it('a host takes its share of the free ones at once when there are others', () => {
     expect(take(owned('b', 'b', null, null, null), 'a')).toEqual(['l2', 'l3', 'l4']);
     expect(take(owned('b', 'b', 'b', null), 'a')).toEqual(['l3']);
   });
 
-  it('takes what nobody renewed any more, several at once, and counts its owner out', () => {
+  it('a host takes what no host renewed any more, several at once, and counts its owner out', () => {
     expect(take(owned('dead', 'dead', 'dead', 'dead'), 'a', ['l0', 'l1', 'l2', 'l3'])).toHaveLength(4);
     expect(take(owned('dead', 'dead', 'b', 'b'), 'a', ['l0', 'l1'])).toEqual(['l0', 'l1']);
   });
 
-  it('prefers an expired lease to a stolen one', () => {
+  it('a host prefers an expired lease to a stolen one', () => {
     expect(take(owned('b', 'b', 'b', 'b', 'dead'), 'a', ['l4'])).toEqual(['l4']);
   });
 
-  it('steals one at a time, from the largest owner', () => {
+  it('a host steals one at a time, from the largest owner', () => {
     expect(take(owned('b', 'b', 'b', 'b', 'c'), 'a')).toEqual(['l3']);
   });
 
-  it('takes nothing once it has its share, and nothing when there is nothing to gain', () => {
+  it('a host takes nothing once it has its share, and nothing when there is nothing to gain', () => {
     expect(take(owned('a', 'a', 'b'), 'a')).toEqual([]);
     expect(take(owned('b'), 'a')).toEqual([]);
     expect(take([], 'a')).toEqual([]);
   });
 
-  it('takes back what it gave up once that has expired, and not before, whatever its share', () => {
+  it('a host takes back what it gave up once that has expired, and not before, whatever its share', () => {
     expect(take(owned('a', 'a'), 'a', ['l0'])).toEqual(['l0']);
     expect(take(owned('a', 'b'), 'a', [], { supervised: new Set() })).toEqual([]);
   });
 
-  it('leaves for others what it gave up as nothing came of it, and steals another meanwhile', () => {
+  it('a host leaves for others what it gave up as nothing came of it, and steals another meanwhile', () => {
     const standingBack = new Set(['l0']);
     expect(take(owned('a', 'a'), 'a', ['l0'], { standingBack })).toEqual([]);
     expect(take(owned('b', 'b', 'b', 'a'), 'a', [], { standingBack: new Set(['l2']) })).toEqual(['l1']);
     expect(take(owned(null, 'b', 'b', 'b'), 'a', [], { standingBack })).toEqual(['l3']);
   });
 
-  it('takes what nobody took for long, above its share too, and not above its most', () => {
+  it('a host takes what no host took for long, above its share too, and not above its most', () => {
     const [leases, left] = [owned('sick', 'sick', 'a'), new Set(['l0'])];
     expect(take([...leases, lease(3, 'a')], 'a', ['l0'])).toEqual([]);
     expect(take([...leases, lease(3, 'a')], 'a', ['l0'], { left })).toEqual(['l0']);
     expect(take([...leases, lease(3, 'a')], 'a', ['l0'], { left, most: 2 })).toEqual([]);
   });
 
-  it('steals nothing that is being handed over', () => {
+  it('a host steals nothing that is being handed over', () => {
     expect(take(owned('b', 'b', 'b', 'b'), 'a', [], { handedOver: new Set(['l3']) })).toEqual(['l2']);
   });
 
-  it('takes what is in its name when it starts', () => {
+  it('a host takes what is in its name when it starts', () => {
     expect(take(owned('a', 'a', 'b', null), 'a', [], { supervised: new Set(), starting: true })).toEqual(['l0', 'l1']);
   });
 
-  it('never more than its most, and up to its least though others have less', () => {
+  it('a host takes never more than its most, and up to its least though others have less', () => {
     expect(take(owned(null, null, null), 'a', [], { most: 2 })).toEqual(['l0', 'l1']);
     expect(take(owned('b', 'b'), 'a', [], { least: 2 })).toEqual(['l1']);
     expect(take(owned('a', null, 'b'), 'a', [], { least: 2 })).toEqual(['l1']);
@@ -87,7 +87,7 @@ describe('which leases a host takes', () => {
     expect(take(owned('a', 'a'), 'a', [], starting)).toEqual(['l0']);
   });
 
-  it('says of every lease what it does about it, and why', () => {
+  it('the balancer says of every lease what it does about it, and why', () => {
     const leases = owned('a', 'b', 'b', 'b', 'c');
     const decisions = balance(leases, { host: 'a', supervised: new Set(['l0']), expired: new Set() });
     expect(decisions.map(({ lease: { id }, sighting, decision, why }) => [id, sighting, decision, why])).toEqual([
@@ -106,12 +106,12 @@ describe('hosts taking turns in any order', () => {
   const histories = record({
     leases: integer({ min: 0, max: 40 }),
     hosts: integer({ min: 1, max: 9 }),
-    /** Who owned what before: a live host, nobody, or a dead one. */
+    /** Who owned what before: a live host, no one, or a dead one. */
     before: infiniteStream(integer({ min: -4, max: 8 })),
     turns: infiniteStream(nat()),
   });
 
-  it('come to rest with no host above ceil(leases ÷ hosts) and none two below it', () => {
+  it('hosts taking turns in any order come to rest with no host above ceil(leases ÷ hosts) and none two below it', () => {
     assert(
       property(histories, ({ leases: count, hosts, before, turns }) => {
         const names = Array.from({ length: hosts }, (_, n) => `h${n}`);

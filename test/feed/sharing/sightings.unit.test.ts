@@ -22,7 +22,7 @@ function watching(leases: readonly Lease[], supervised: ReadonlySet<string>): { 
 }
 
 describe('the next listing', () => {
-  it('is an acquire interval away at first, and while something is decided', () => {
+  it('the next listing is an acquire interval away at first, and while something is decided', () => {
     const sightings = new Sightings(PACE);
     const leases = [lease('a', 'me')];
     sightings.observe(leases, 0);
@@ -30,22 +30,22 @@ describe('the next listing', () => {
     expect(sightings.next(leases, of('a'), 13_000, true)).toBe(26_000);
   });
 
-  it('is a renewal away where nothing has moved among several hosts', () => {
+  it('the next listing is a renewal away where nothing has moved among several hosts', () => {
     expect(watching([lease('a', 'me'), lease('b', 'you')], of('a')).next).toBe(34_000);
   });
 
-  it('is an expiration away where every lease is looked after here', () => {
+  it('the next listing is an expiration away where every lease is looked after here', () => {
     expect(watching([lease('a', 'me'), lease('b', 'me')], of('a', 'b')).next).toBe(77_000);
   });
 
-  it('is an acquire interval away where a lease is free, or one has come, gone or changed its owner', () => {
+  it('the next listing is an acquire interval away where a lease is free, or one has come, gone or changed its owner', () => {
     const leases = [lease('a', 'me'), lease('b', 'you')];
     expect(watching([lease('a', 'me'), lease('b', null)], of('a')).next).toBe(30_000);
     for (const other of [[lease('a', 'me')], [...leases, lease('c', 'you')], [lease('a', 'me'), lease('b', 'she')]])
       expect(watching(leases, of('a')).sightings.next(other, of('a'), 20_000, false)).toBe(33_000);
   });
 
-  it('comes no later than the moment when a lease of another can have expired, and then an acquire interval later', () => {
+  it('the next listing comes no later than the moment when a lease of another can have expired, and then an acquire interval later', () => {
     const leases = [lease('a', 'me'), lease('b', 'you')];
     const { sightings } = watching(leases, of('a'));
     expect(sightings.observe(leases, 51_000)).toEqual(of());
@@ -54,7 +54,7 @@ describe('the next listing', () => {
     expect(sightings.next(leases, of('a'), 60_001, false)).toBe(73_001);
   });
 
-  it('counts a lease that was given up here from when it was', () => {
+  it('the next listing counts a lease that was given up here from when it was', () => {
     const leases = [lease('a', 'me'), lease('b', 'me')];
     const { sightings } = watching(leases, of('a', 'b'));
     sightings.note(lease('b', 'me', 'e2'), 30_000);

@@ -21,7 +21,7 @@ const expectAll = (ids: readonly string[], ...hosts: readonly Host[]): void =>
   expect([...new Set(handled(...hosts))].toSorted()).toEqual(ids.toSorted());
 
 describe('a partition that is split', () => {
-  it('while it is read gives its position to its children, which go on and read nothing again', async () => {
+  it('a partition that is split while it is read gives its position to its children, which go on and read nothing again', async () => {
     const { monitored, host, emulator, path, ranges, physical } = await stage();
     const ids = numbers(0, 200);
     await write(monitored, ids.slice(0, 80));
@@ -39,7 +39,7 @@ describe('a partition that is split', () => {
     expect(handled(a), 'at most a page again for each split').toSatisfy((of: string[]) => of.length <= 220);
   });
 
-  it('before anything was read loses nothing', async () => {
+  it('a partition that is split before anything was read loses nothing', async () => {
     const { monitored, host, emulator, path } = await stage();
     const ids = numbers(0, 60);
     await write(monitored, ids);
@@ -53,7 +53,7 @@ describe('a partition that is split', () => {
     await b.processor.stop();
   });
 
-  it('while all hosts are down loses nothing, and two hosts share its children', async () => {
+  it('a partition that is split while all hosts are down loses nothing, and two hosts share its children', async () => {
     const { monitored, host, emulator, path, leases } = await stage(2);
     const ids = numbers(0, 150);
     await write(monitored, ids.slice(0, 50));
@@ -74,7 +74,7 @@ describe('a partition that is split', () => {
 });
 
 describe('partitions that are merged', () => {
-  it('are read on by the leases they had, each its own part', async () => {
+  it('partitions that are merged are read on by the leases they had, each its own part', async () => {
     const { monitored, host, emulator, path, leases } = await stage(2);
     const ids = numbers(0, 120);
     await write(monitored, ids.slice(0, 60));

@@ -53,14 +53,14 @@ class Store implements LeaseStore {
   }
 }
 
-/** Nobody can tell how far the parts are. */
+/** No one can tell how far the parts are. */
 const silent = (): Promise<undefined> => Promise.resolve(undefined);
 
 const whole = range('', 'FF');
 const parts = [range('', '7F'), range('7F', 'FF')];
 
 describe('a split (PROC-L5)', () => {
-  test('writes the parent before each child, gives each child its position, and deletes the parent last', async () => {
+  test('a split writes the parent before each child, gives each child its position, and deletes the parent last', async () => {
     const store = new Store([lease(whole, '"9"')], parts);
     expect(await splitLease(store, lease(whole, '"9"'), silent)).toBeUndefined();
     expect(store.done).toEqual([
@@ -73,7 +73,7 @@ describe('a split (PROC-L5)', () => {
     ]);
   });
 
-  test('that was left half done is finished: what lies inside is cover, what lies around is not', async () => {
+  test('a split that was left half done is finished: what lies inside is cover, what lies around is not', async () => {
     const half = [lease(whole, '"9"'), lease(range('', '7F'), '"30"'), lease(range('', 'FFFF'), '"1"')];
     const store = new Store(half, parts);
     await splitLease(store, half[0] ?? lease(whole), silent);
@@ -81,14 +81,14 @@ describe('a split (PROC-L5)', () => {
     expect(half.map((one) => isHalfSplit(one, half))).toEqual([true, false, true]);
   });
 
-  test('stops where another host has taken the parent meanwhile, which then stays', async () => {
+  test('a split stops where another host has taken the parent meanwhile, which then stays', async () => {
     const store = new Store([lease(whole)], parts);
     store.stolenBefore = 'create 7F-FF at undefined';
     await expect(splitLease(store, lease(whole), silent)).rejects.toBeInstanceOf(LeaseLost);
     expect(store.done).not.toContain('delete the parent');
   });
 
-  test('of a range that is one partition, or a part of one, keeps the lease', async () => {
+  test('a split of a range that is one partition, or a part of one, keeps the lease', async () => {
     for (const physical of [[whole], [range('', '1F'), range('1F', 'FF')]]) {
       const kept = lease(range('1F', 'FF'), '"9"');
       const store = new Store([kept], physical);
@@ -101,7 +101,7 @@ describe('a split (PROC-L5)', () => {
 describe('a lease that was made twice', () => {
   const twin = (id: string, position?: string): Lease => ({ ...lease(whole, position), id });
 
-  test('keeps the one with the smaller id, once the other has read what it has yet to read', async () => {
+  test('a lease that was made twice keeps the one with the smaller id, once the other has read what it has yet to read', async () => {
     const [a, b] = [twin('a', '"5"'), twin('b', '"9"')];
     expect([isHalfSplit(a, [a, b]), isHalfSplit(b, [a, b])]).toEqual([false, true]);
     const store = new Store([a, b], parts);
@@ -109,7 +109,7 @@ describe('a lease that was made twice', () => {
     expect(store.done).toEqual(['write the parent', 'delete the parent']);
   });
 
-  test('keeps both while the smaller id is ahead: what lies between would be skipped', () => {
+  test('a lease that was made twice keeps both while the smaller id is ahead: what lies between would be skipped', () => {
     const [a, b] = [twin('a', '"9"'), twin('b', '"5"')];
     expect([isHalfSplit(a, [a, b]), isHalfSplit(b, [a, b])]).toEqual([false, false]);
   });

@@ -79,7 +79,7 @@ export interface Faults {
   /** Probabilities of a request. */
   throttle: number;
   failBefore: number;
-  /** It is done, and nobody hears of it. */
+  /** It is done, and no one hears of it. */
   loseAnswer: number;
   /** Nothing is ever heard. */
   hang: number;

@@ -18,7 +18,7 @@ describe('a lease that another host has taken', () => {
     return begun;
   };
 
-  it('and waits for, lets handlers end and none begin, and is answered with how far they came', async () => {
+  it('a lease that another host has taken and waits for, lets handlers end and none begin, and is answered with how far they came', async () => {
     const { tenure, store, fence, pass } = taken(theirs);
     tenure.checkpoint('"5"');
     store.asked[0]?.fail(new LeaseLost('P..0', 'another host wrote it'));
@@ -36,7 +36,7 @@ describe('a lease that another host has taken', () => {
     expect(store.asked, 'nothing but the answer is written').toHaveLength(1);
   });
 
-  it('is lost without an answer when its last renewal has expired', async () => {
+  it('a lease that another host has taken is lost without an answer when its last renewal has expired', async () => {
     const { tenure, store, fence, pass } = taken(theirs);
     tenure.noteTaken(theirs);
     await pass(9_750);
@@ -46,7 +46,7 @@ describe('a lease that another host has taken', () => {
     expect(store.handedOver).toEqual([]);
   });
 
-  it('and doesn’t wait for, is lost at once', async () => {
+  it('a lease that another host has taken and doesn’t wait for, is lost at once', async () => {
     const { takenFrom: _, ...foreign } = theirs;
     const { tenure, store, pass } = taken(foreign);
     tenure.checkpoint('"5"');
@@ -55,7 +55,7 @@ describe('a lease that another host has taken', () => {
     expect(tenure.signal.aborted).toBe(true);
   });
 
-  it('and that was deleted since, is lost at once, though an old read still shows that other host', async () => {
+  it('a lease that another host has taken and that was deleted since, is lost at once, though an old read still shows that other host', async () => {
     const { tenure, store, fence, pass } = taken(theirs);
     tenure.checkpoint('"5"');
     store.asked[0]?.fail(new LeaseDeleted('P..0'));
@@ -64,7 +64,7 @@ describe('a lease that another host has taken', () => {
     expect(() => fence.assert()).toThrow(LeaseDeleted);
   });
 
-  it('is in doubt while who took it isn’t known', async () => {
+  it('a lease that another host has taken is in doubt while who took it isn’t known', async () => {
     const { tenure, store, fence, pass } = taken(TAKEN);
     tenure.checkpoint('"5"');
     store.asked[0]?.fail(new LeaseLost('P..0', 'another host wrote it'));
@@ -79,7 +79,7 @@ describe('a lease that another host has taken', () => {
     fence.assert();
   });
 
-  it('is read by that one once it was answered, from where the answer says', async () => {
+  it('a lease that another host has taken is read by that one once it was answered, from where the answer says', async () => {
     const { tenure, store, pass, clock } = taken(theirs, theirs);
     const alone = tenure.alone(clock.monotonic() + 10_000, tenure.signal);
     await pass(500);
@@ -91,7 +91,7 @@ describe('a lease that another host has taken', () => {
     expect(store.takenOver).toEqual([]);
   });
 
-  it('is taken over when nobody answers, by a write', async () => {
+  it('a lease that another host has taken is taken over when the host doesn’t answer, by a write', async () => {
     const { tenure, store, pass, clock } = taken(theirs, theirs);
     store.answers = true;
     const alone = tenure.alone(clock.monotonic() + 8_000, tenure.signal);

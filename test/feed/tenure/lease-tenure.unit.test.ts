@@ -8,7 +8,7 @@ import { type HeldStore, begin } from './tenure-stage.ts';
 const positions = ({ asked }: HeldStore): (string | undefined)[] => asked.map(({ position }) => position);
 
 describe('checkpoints', () => {
-  it('are written one at a time, the latest position winning, each under the ETag of the one before', async () => {
+  it('checkpoints are written one at a time, the latest position winning, each under the ETag of the one before', async () => {
     const { tenure, store } = begin();
     for (const position of ['"1"', '"2"', '"3"']) tenure.checkpoint(position);
     const settled = tenure.settled();
@@ -22,7 +22,7 @@ describe('checkpoints', () => {
     expect(store.mostUnderway).toBe(1);
   });
 
-  it('cost nothing more when nothing waits', async () => {
+  it('checkpoints cost nothing more when nothing waits', async () => {
     const { tenure, store } = begin();
     tenure.checkpoint('"1"');
     tenure.checkpoint('"2"');
@@ -33,7 +33,7 @@ describe('checkpoints', () => {
     expect(positions(store)).toEqual(['"1"', '"2"']);
   });
 
-  it('that fail are written again after a pause, unless a later one came', async () => {
+  it('checkpoints that fail are written again after a pause, unless a later one came', async () => {
     const { tenure, store, pass } = begin();
     tenure.checkpoint('"1"');
     store.asked[0]?.fail(new Error('unavailable'));
@@ -54,7 +54,7 @@ describe('checkpoints', () => {
 describe('with a least time between two of them, checkpoints', () => {
   const checkpointMs = 3_000;
 
-  it('come once in it, the latest position alone', async () => {
+  it('checkpoints with a least time between two of them come once in it, the latest position alone', async () => {
     const { tenure, store, pass } = begin({ checkpointMs, renewMs: 5_000 });
     store.answers = true;
     for (let n = 1; n <= 36; n++) {
@@ -66,7 +66,7 @@ describe('with a least time between two of them, checkpoints', () => {
     expect(positions(store)).toHaveLength(3);
   });
 
-  it('go along with a renewal, which begins it anew', async () => {
+  it('checkpoints with a least time between two of them go along with a renewal, which begins it again', async () => {
     const { tenure, store, pass } = begin({ checkpointMs, renewMs: 1_000 });
     store.answers = true;
     await pass(1_000);
@@ -80,7 +80,7 @@ describe('with a least time between two of them, checkpoints', () => {
     expect(positions(store)).toEqual(['"1"', '"2"']);
   });
 
-  it('are written at once where somebody waits for them, and not again', async () => {
+  it('checkpoints with a least time between two of them are written at once where somebody waits for them, and not again', async () => {
     const { tenure, store, pass } = begin({ checkpointMs, renewMs: 5_000 });
     store.answers = true;
     tenure.checkpoint('"1"');
@@ -90,7 +90,7 @@ describe('with a least time between two of them, checkpoints', () => {
     expect(positions(store)).toEqual(['"1"']);
   });
 
-  it('are written before the lease is offered', async () => {
+  it('checkpoints with a least time between two of them are written before the lease is offered', async () => {
     const { tenure, store } = begin({ checkpointMs, renewMs: 5_000 });
     store.answers = true;
     tenure.checkpoint('"7"');
@@ -99,7 +99,7 @@ describe('with a least time between two of them, checkpoints', () => {
     expect(store.released).toEqual(['"1"']);
   });
 
-  it('that fail are tried again without waiting for it', async () => {
+  it('checkpoints with a least time between two of them that fail are tried again without waiting for it', async () => {
     const { tenure, store, pass } = begin({ checkpointMs, renewMs: 5_000 });
     await pass(3_000);
     tenure.checkpoint('"1"');
@@ -108,7 +108,7 @@ describe('with a least time between two of them, checkpoints', () => {
     expect(positions(store)).toEqual(['"1"', '"1"']);
   });
 
-  it('are not written once the lease is lost', async () => {
+  it('checkpoints with a least time between two of them are not written once the lease is lost', async () => {
     const { tenure, store, pass } = begin({ checkpointMs, renewMs: 5_000 });
     tenure.checkpoint('"1"');
     tenure.abandon('it was enough');
@@ -118,7 +118,7 @@ describe('with a least time between two of them, checkpoints', () => {
 });
 
 describe('positions that are only noted', () => {
-  it('are written with the next write, so that a page costs one', async () => {
+  it('positions that are only noted are written with the next write, so that a page costs one', async () => {
     const { tenure, store, pass } = begin();
     store.answers = true;
     for (let n = 1; n < 50; n++) tenure.note(`"${n}"`);
@@ -134,7 +134,7 @@ describe('positions that are only noted', () => {
 });
 
 describe('renewal', () => {
-  it('comes by itself, without a position, only once it is due', async () => {
+  it('a renewal comes by itself, without a position, only once it is due', async () => {
     const { store, fence, pass } = begin();
     await pass(1_000);
     fence.assert();
@@ -144,14 +144,14 @@ describe('renewal', () => {
     expect(store.asked[0]).toMatchObject({ etag: '"0"', position: undefined });
   });
 
-  it('comes from the fence of a handler that leaves no time for timers', () => {
+  it('a renewal comes from the fence of a handler that leaves no time for timers', () => {
     const { store, clock, fence } = begin();
     clock.advance(1_001);
     fence.assert();
     expect(store.asked).toHaveLength(1);
   });
 
-  it('comes before a handler is begun with less than half of the expiration left', async () => {
+  it('a renewal comes before a handler is begun with less than half of the expiration left', async () => {
     const { clock, store, tenure } = begin();
     clock.advance(5_000);
     expect(tenure.fresh()).toBeUndefined();
@@ -170,7 +170,7 @@ describe('renewal', () => {
     expect(tenure.fresh()).toBeUndefined();
   });
 
-  it('is asked for once before a handler is begun, however slow the store is', async () => {
+  it('a renewal is asked for once before a handler is begun, however slow the store is', async () => {
     const { clock, store, tenure } = begin();
     clock.advance(5_001);
     const waiting = tenure.fresh();
@@ -182,7 +182,7 @@ describe('renewal', () => {
     expect(store.asked.length).toBeLessThanOrEqual(2);
   });
 
-  it('is not waited for once the lease is lost', async () => {
+  it('a renewal is not waited for once the lease is lost', async () => {
     const { clock, tenure } = begin();
     clock.advance(6_000);
     const waiting = tenure.fresh();
@@ -190,7 +190,7 @@ describe('renewal', () => {
     await expect(waiting).rejects.toThrow(LeaseLost);
   });
 
-  it('waits a quarter longer for what is in hand, whose checkpoint is one with it', async () => {
+  it('a renewal waits a quarter longer for what is in hand, whose checkpoint is one with it', async () => {
     const { tenure, store, pass } = begin();
     store.answers = true;
     const page = tenure.watch('a handler', 5_000);
@@ -205,7 +205,7 @@ describe('renewal', () => {
     expect(positions(store)).toEqual(['"1"', undefined]);
   });
 
-  it('is one with a checkpoint', async () => {
+  it('a renewal is one with a checkpoint', async () => {
     const { tenure, store, fence, pass } = begin();
     store.answers = true;
     await pass(900);
@@ -218,7 +218,7 @@ describe('renewal', () => {
 });
 
 describe('a process that stood still for longer than its lease lasts', () => {
-  it('may do nothing before it has asked whether the lease is still its own, and goes on if it is', async () => {
+  it('a process that stood still for longer than its lease lasts may do nothing before it has asked whether the lease is still its own, and goes on if it is', async () => {
     const { tenure, store, clock, fence } = begin();
     clock.advance(50_000);
     expect(() => fence.assert()).toThrow(LeaseInDoubt);
@@ -232,7 +232,7 @@ describe('a process that stood still for longer than its lease lasts', () => {
     expect(tenure.signal.aborted).toBe(false);
   });
 
-  it('and has lost it if somebody took it', async () => {
+  it('a process that stood still for longer than its lease lasts has lost it if another host took it', async () => {
     const { tenure, store, clock, fence } = begin();
     clock.advance(50_000);
     await turn();
@@ -242,7 +242,7 @@ describe('a process that stood still for longer than its lease lasts', () => {
     expect(() => fence.assert()).toThrow(LeaseLost);
   });
 
-  it('and gives it up if it gets no answer', async () => {
+  it('a process that stood still for longer than its lease lasts gives it up if it gets no answer', async () => {
     const { tenure, clock, pass } = begin();
     clock.advance(50_000);
     await pass(1_500);
@@ -251,7 +251,7 @@ describe('a process that stood still for longer than its lease lasts', () => {
 });
 
 describe('acting stops', () => {
-  it('when somebody else wrote the lease', async () => {
+  it('a host stops acting when somebody else wrote the lease', async () => {
     const { tenure, store, fence } = begin();
     fence.assert();
     tenure.checkpoint('"1"');
@@ -267,7 +267,7 @@ describe('acting stops', () => {
     expect(store.released).toEqual([]);
   });
 
-  it('when the lease could not be renewed before others may take it', async () => {
+  it('a host stops acting when the lease could not be renewed before others may take it', async () => {
     const { fence, pass } = begin();
     await pass(10_000);
     fence.assert();
@@ -275,7 +275,7 @@ describe('acting stops', () => {
     expect(() => fence.assert()).toThrow('could not renew it in time');
   });
 
-  it('counted from when the renewal was sent, not from when it was answered', async () => {
+  it('the time to act is counted from when the renewal was sent, not from when it was answered', async () => {
     const { store, tenure, fence, pass } = begin();
     await pass(2_000);
     expect(store.asked).toHaveLength(1);
@@ -289,7 +289,7 @@ describe('acting stops', () => {
     expect(() => fence.assert()).toThrow('could not renew it in time');
   });
 
-  it('counted from when the lease was taken, however late that was answered', async () => {
+  it('the time to act is counted from when the lease was taken, however late that was answered', async () => {
     const { fence, pass } = begin({}, 9_000);
     await pass(1_000);
     fence.assert();
@@ -297,7 +297,7 @@ describe('acting stops', () => {
     expect(() => fence.assert()).toThrow('could not renew it in time');
   });
 
-  it('when something takes too long, however well renewals go, and says what', async () => {
+  it('a host stops acting when something takes too long, however well renewals go, and says what', async () => {
     const { store, tenure, fence, pass } = begin();
     store.answers = true;
     tenure.watch('a read', 5_000).done();
@@ -308,7 +308,7 @@ describe('acting stops', () => {
     expect(() => fence.assert()).toThrow('a handler has taken more than 5 s');
   });
 
-  it('for one page when it is too old, and for that page alone', () => {
+  it('a host stops acting for one page when it is too old, and for that page alone', () => {
     const { clock, tenure, fence } = begin({ expirationMs: 10 * WRITE_BOUND_MS });
     clock.advance(WRITE_BOUND_MS);
     fence.assert();
@@ -320,7 +320,7 @@ describe('acting stops', () => {
 });
 
 describe('the end', () => {
-  it('comes after what waits to be written, and offers the lease under its newest ETag', async () => {
+  it('the end of a tenure comes after what waits to be written, and offers the lease under its newest ETag', async () => {
     const { tenure, store } = begin();
     tenure.checkpoint('"1"');
     tenure.checkpoint('"2"');
@@ -336,7 +336,7 @@ describe('the end', () => {
     expect(store.asked).toHaveLength(2);
   });
 
-  it('comes before what is acknowledged while the lease is given back, which is refused', async () => {
+  it('the end of a tenure comes before what is acknowledged while the lease is given back, which is refused', async () => {
     const { tenure, store } = begin();
     store.answers = true;
     const ended = tenure.end(true);
@@ -350,7 +350,7 @@ describe('the end', () => {
     expect(positions(store)).toEqual([]);
   });
 
-  it('does not wait for ever for a lease that can’t be written', async () => {
+  it('the end of a tenure does not wait for ever for a lease that can’t be written', async () => {
     const { tenure, store, pass } = begin();
     tenure.checkpoint('"1"');
     const ended = tenure.end(true);
@@ -361,7 +361,7 @@ describe('the end', () => {
     expect(store.released).toEqual([]);
   });
 
-  it('comes at once when the lease is abandoned, whatever hangs', async () => {
+  it('the end of a tenure comes at once when the lease is abandoned, whatever hangs', async () => {
     const { tenure, store } = begin();
     tenure.checkpoint('"1"');
     const ended = tenure.end(true);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { RangeMemory } from '../../../src/feed/tenure/range-memory.ts';
 
-it('leaves a lease that stalled to others, longer each time, until something of it was handled', () => {
+it('the memory of a range leaves a lease that stalled to others, longer each time, until something of it was handled', () => {
   const memory = new RangeMemory();
   const leaves = (from: number): number => {
     let ms = 0;
@@ -19,7 +19,7 @@ it('leaves a lease that stalled to others, longer each time, until something of 
   expect(leaves(0)).toBe(120_000);
 });
 
-it('counts how often a position was delivered, until what follows it is acknowledged', () => {
+it('the memory of a range counts how often a position was delivered, until what follows it is acknowledged', () => {
   const memory = new RangeMemory();
   memory.delivers('"5"');
   memory.delivers('"5"');

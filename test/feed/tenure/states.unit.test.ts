@@ -13,7 +13,7 @@ const into = (to: State): string[] =>
   );
 
 describe('the table of a supervisor', () => {
-  it('leads from the start to every state, and from every state to an end', () => {
+  it('the table of a supervisor leads from the start to every state, and from every state to an end', () => {
     const reached = new Set<State>(['awaiting']);
     for (const state of reached) for (const next of after(state)) reached.add(next);
     expect([...reached].toSorted()).toEqual(states.toSorted());
@@ -24,24 +24,24 @@ describe('the table of a supervisor', () => {
     }
   });
 
-  it('ends where it ends', () => {
+  it('the table of a supervisor ends where it ends', () => {
     expect(states.filter((state) => after(state).length === 0)).toEqual(states.filter(isTerminal));
   });
 
-  it('ends a lost lease at once, in every state', () => {
+  it('the table of a supervisor ends a lost lease at once, in every state', () => {
     for (const state of states.filter((one) => !isTerminal(one))) expect(nextState(state, 'lost')).toBe('lost');
   });
 
-  it('splits or offers a lease only once everything is settled', () => {
+  it('the table of a supervisor splits or offers a lease only once everything is settled', () => {
     expect([...into('split'), ...into('ended')]).toEqual(['settling settled', 'draining settled']);
   });
 
-  it('hands nothing on that it has no stored position for, and reads on only what was taken', () => {
+  it('the table of a supervisor hands nothing on that it has no stored position for, and reads on only what was taken', () => {
     expect(into('offering')).toEqual(['reading page']);
     expect(into('reading').toSorted()).toEqual(['anchoring anchored', 'idle due', 'offering taken']);
   });
 
-  it('refuses what can’t be', () => {
+  it('the table of a supervisor refuses what can’t be', () => {
     expect(() => nextState('idle', 'page')).toThrow("got the event 'page' in state 'idle'");
     expect(() => nextState('lost', 'due')).toThrow(expect.objectContaining({ code: 'impossible-transition' }) as Error);
   });

@@ -83,15 +83,18 @@ it.each([
   ['nothing is handled', 5, 0],
   ['something is handled meanwhile', 5, 60],
   ['something is handled for longer', 5, 250],
-])('asks again the poll delay after the last question, also where %s', async (_title, readMs, handlerMs) => {
-  const { begun, pass, end, supervisor } = supervise(readMs, handlerMs);
-  await pass(600);
-  expect(intervals(begun)).toEqual([POLL_MS, POLL_MS, POLL_MS, POLL_MS, POLL_MS]);
-  expect(supervisor.status.idleSince).toBeDefined();
-  await end();
-});
+])(
+  'a supervisor asks again the poll delay after the last question, also where %s',
+  async (_title, readMs, handlerMs) => {
+    const { begun, pass, end, supervisor } = supervise(readMs, handlerMs);
+    await pass(600);
+    expect(intervals(begun)).toEqual([POLL_MS, POLL_MS, POLL_MS, POLL_MS, POLL_MS]);
+    expect(supervisor.status.idleSince).toBeDefined();
+    await end();
+  },
+);
 
-it('asks one question after the other where one takes longer than the poll delay', async () => {
+it('a supervisor asks one question after the other where one takes longer than the poll delay', async () => {
   const { begun, pass, end } = supervise(150, 0);
   await pass(700);
   expect(intervals(begun).every((ms) => ms >= 150 && ms < 160)).toBe(true);

@@ -43,7 +43,7 @@ function open(options: Partial<WindowOptions> = {}) {
   return { window, handed, advances, ids };
 }
 
-it('hands on different order values in parallel and one value in order, also over pages', async () => {
+it('a window hands on different order values in parallel and one value in order, also over pages', async () => {
   const { window, handed, ids } = open();
   window.offer(page(4, change(1, 'a'), change(2, 'b'), change(3, 'a'), change(4, 'c')));
   window.offer(page(6, change(5, 'a'), change(6, 'd')));
@@ -54,7 +54,7 @@ it('hands on different order values in parallel and one value in order, also ove
   expect(ids().at(-1)).toEqual(['a5']);
 });
 
-it('advances to just before the lowest that isn’t acknowledged, and says when a page is over', async () => {
+it('a window advances to just before the lowest that isn’t acknowledged, and says when a page is over', async () => {
   const { window, handed, advances } = open();
   window.offer(page(3, change(1, 'a'), change(2, 'b'), change(3, 'c')));
   window.offer(page(5, change(5, 'd')));
@@ -77,7 +77,7 @@ it('advances to just before the lowest that isn’t acknowledged, and says when 
   }
 });
 
-it('knows the lowest whatever order a page has, and of what is delivered again', async () => {
+it('a window knows the lowest whatever order a page has, and of what is delivered again', async () => {
   const { window, handed, advances } = open();
   window.offer(page(4, change(4, 'a'), change(1, 'b'), change(3, 'c')));
   await turn();
@@ -95,7 +95,7 @@ it('knows the lowest whatever order a page has, and of what is delivered again',
   expect(advances.at(-1)).toEqual(['"4"', true]);
 });
 
-it('never stops in the middle of an lsn', async () => {
+it('a window never stops in the middle of an lsn', async () => {
   const { window, handed, advances } = open();
   window.offer(page(7, change(6, 'a'), change(7, 'b'), change(7, 'c')));
   await turn();
@@ -110,7 +110,7 @@ it('never stops in the middle of an lsn', async () => {
   expect(advances.at(-1)).toEqual(['"7"', true]);
 });
 
-it('counts by hand what is acknowledged by hand, in any order', async () => {
+it('a window counts by hand what is acknowledged by hand, in any order', async () => {
   const { window, handed, advances } = open({ automatic: false, orderOf: undefined });
   const all = [change(1, 'a'), change(2, 'b'), change(3, 'c')];
   window.offer(page(3, ...all));
@@ -124,7 +124,7 @@ it('counts by hand what is acknowledged by hand, in any order', async () => {
   expect(advances).toEqual([['"3"', true]]);
 });
 
-it('has room for no more than its most, nor for more than one page ahead', async () => {
+it('a window has room for no more than its most, nor for more than one page ahead', async () => {
   const { window, handed } = open({ most: 2 });
   let room = false;
   window.offer(page(2, change(1, 'a'), change(2, 'b')));
@@ -143,7 +143,7 @@ it('has room for no more than its most, nor for more than one page ahead', async
   await next;
 });
 
-it('begins no more than its places allow, and nothing once something failed', async () => {
+it('a window begins no more than its places allow, and nothing once something failed', async () => {
   const { window, handed, ids, advances } = open({ concurrency: 2 });
   window.offer(page(4, change(1, 'a'), change(2, 'b'), change(3, 'c'), change(4, 'd')));
   await turn();
@@ -163,7 +163,7 @@ it('begins no more than its places allow, and nothing once something failed', as
   expect(window.position).toBe('"0"');
 });
 
-it('does not go back when the feed delivers again what is acknowledged', async () => {
+it('a window does not go back when the feed delivers again what is acknowledged', async () => {
   const { window, handed, advances } = open();
   window.offer(page(5, change(5, 'a')));
   await turn();
@@ -179,7 +179,7 @@ it('does not go back when the feed delivers again what is acknowledged', async (
   ]);
 });
 
-it('accepts no page while it has changes of as many pages as it may', async () => {
+it('a window accepts no page while it has changes of as many pages as it may', async () => {
   const { window, handed } = open({ most: 10_000, mostPages: 2 });
   window.offer(page(500, ...Array.from({ length: 500 }, (_, n) => change(1 + n, 'a'))));
   window.offer(page(501));
@@ -197,7 +197,7 @@ it('accepts no page while it has changes of as many pages as it may', async () =
   expect(room).toBe(true);
 });
 
-it('accepts four times as many pages while they have few changes', async () => {
+it('a window accepts four times as many pages while they have few changes', async () => {
   const { window, handed } = open({ mostPages: 2 });
   for (let lsn = 1; lsn <= 8; lsn++) {
     await window.room();
@@ -212,7 +212,7 @@ it('accepts four times as many pages while they have few changes', async () => {
   expect(room).toBe(true);
 });
 
-it('is half full with half of its pages, if these have more than a few changes', () => {
+it('a window is half full with half of its pages, if these have more than a few changes', () => {
   const { window } = open({ most: 10_000, mostPages: 4 });
   const changes = (from: number, count: number) => Array.from({ length: count }, (_, n) => change(from + n, `k${n}`));
   expect(window.half).toBe(5_000);
@@ -227,7 +227,7 @@ it('is half full with half of its pages, if these have more than a few changes',
 it.each([
   ['before', 1],
   ['after', 900],
-])('counts a copy by a move where this feed has it, though its version’s lsn is %s that', async (_, lsn) => {
+])('a window counts a copy by a move where this feed has it, though its version’s lsn is %s that', async (_, lsn) => {
   const { window, handed, advances } = open({ from: '"20"' });
   const copy = { ...change(lsn, 'a'), moved: true, feedLsn: 22 };
   window.offer(page(25, change(21, 'b'), copy, change(25, 'c')));

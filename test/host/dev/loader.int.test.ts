@@ -72,7 +72,7 @@ function expected(): unknown[] {
   return [...last].map(([name, n]) => `${name}/${String(n)}`).toSorted();
 }
 
-it('leaves each document as its last step left it, whatever the server answers', async () => {
+it('the loader leaves each document as its last step left it, whatever the server answers', async () => {
   stage.emulator.faults({ failAfterEffect: 0.05, failBefore: 0.05, throttle: 0.05 });
   expect(await loadDocuments(options(new AbortController().signal))).toMatchObject({
     at: 2_500,
@@ -84,7 +84,7 @@ it('leaves each document as its last step left it, whatever the server answers',
   expect(await stored()).toEqual(expected());
 });
 
-it('goes on after what is durable when it was interrupted, and loads nothing again at the end', async () => {
+it('the loader goes on after what is durable when it was interrupted, and loads nothing again at the end', async () => {
   const interrupt = new AbortController();
   const seen: number[] = [];
   await expect(
@@ -101,7 +101,7 @@ it('goes on after what is durable when it was interrupted, and loads nothing aga
   expect(await loadDocuments(options(new AbortController().signal))).toMatchObject({ skipped: 2_500, loaded: 2_500 });
 });
 
-it('keeps to its rate', async () => {
+it('the loader keeps to its rate', async () => {
   const slept: number[] = [];
   let time = 0;
   const clock = {

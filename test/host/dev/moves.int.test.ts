@@ -32,7 +32,7 @@ async function shop(context: Pick<TestContext, 'onTestFinished'>, shards = ['nor
   return { stage, map, stop, lines, run };
 }
 
-it('leaves the tenant where it was, with each write in its place', async (context) => {
+it('the move of `dev` leaves the tenant where it was, with each write in its place', async (context) => {
   const { stage, run, map } = await shop(context);
   const moved = await run();
   expect(moved).toMatchObject({ keys: '"s0"', lost: [], moves: [{ to: 'west' }, { to: 'north' }] });
@@ -50,7 +50,7 @@ it('leaves the tenant where it was, with each write in its place', async (contex
     );
 });
 
-it('ends a move first that an earlier run has left', async (context) => {
+it('the move of `dev` ends a move first that an earlier run has left', async (context) => {
   const { run, stop, lines } = await shop(context);
   const ended = run({
     say: (text) => {
@@ -69,7 +69,7 @@ it('ends a move first that an earlier run has left', async (context) => {
   expect(lines[1]).toBe('The move of "s0" to west goes on where an earlier run left it.');
 });
 
-it('names what is not as it was written, and what it can’t write', async (context) => {
+it('the move of `dev` names what is not as it was written, and what it can’t write', async (context) => {
   const { run } = await shop(context);
   // The store sets this field itself.
   const other = await run({ rules: { ...dearer, change: (order) => ({ ...order, _ts: 1 }) } });
@@ -81,7 +81,7 @@ it('names what is not as it was written, and what it can’t write', async (cont
   });
 });
 
-it('does nothing with one shard', async (context) => {
+it('the move of `dev` does nothing with one shard', async (context) => {
   const { run, lines } = await shop(context, ['north']);
   expect([await run(), lines]).toEqual([undefined, []]);
 });

@@ -29,12 +29,12 @@ const withMost = () =>
 const publish = { to: 'orders', name: 'orders', version: 1 } as Pipeline['publishes'][number];
 
 describe('a run of dev goes over to a changed pipeline', () => {
-  it('whose declarations may be any, before the pipeline has run', async () => {
+  it('a run of dev goes over to a changed pipeline whose declarations may be any, before the pipeline has run', async () => {
     await expect(reload({ projections: [] })).resolves.toBeUndefined();
     await expect(reload(withMost())).resolves.toBeUndefined();
   });
 
-  it('unless its servers lack what it needs', async () => {
+  it('a run of dev goes over to a changed pipeline, unless its servers lack what it needs', async () => {
     const restart = (code: RegExp) => ({ code: 'dev-restart', message: expect.stringMatching(code) });
     await expect(reload({ name: 'other' })).rejects.toMatchObject(restart(/which is another pipeline/));
     await expect(reload({ shards: { map: 'm' } })).rejects.toMatchObject(restart(/another shard map/));
@@ -44,7 +44,7 @@ describe('a run of dev goes over to a changed pipeline', () => {
     await expect(reload({ publishes: [publish] }, { publishes: [publish] })).resolves.toBeUndefined();
   });
 
-  it('unless the data would not fit, by the rules of versions', async () => {
+  it('a run of dev goes over to a changed pipeline, unless the data would not fit, by the rules of versions', async () => {
     await new Views(stage.services.global.state, before.name).adopt(before.projections);
     const written = new Fingerprints(stage.services.place.state, stage.loaded);
     for (const spec of fingerprinted(before)) expect(await written.check(spec)).toBeUndefined();
@@ -66,7 +66,7 @@ describe('a run of dev goes over to a changed pipeline', () => {
   });
 });
 
-it('says which projections are new, removed and changed, by their functions too, and what model check finds', async () => {
+it('a reload says which projections are new, removed and changed, by their functions too, and what model check finds', async () => {
   const workspace = openWorkspace({ directory: SHOP, pipeline: SHOP });
   const say = (next: Partial<Pipeline>, was: Partial<Pipeline> = {}): Promise<string[]> =>
     sayReloaded({ ...before, ...was }, { ...stage.loaded, pipeline: { ...before, ...next } }, workspace);

@@ -36,11 +36,11 @@ async function changed(process: Millrace, change: () => void, said: RegExp): Pro
   }
 }
 
-it('goes over to a changed pipeline, keeps the data, loses nothing, and stays with the one before a broken one', async () => {
+it('`dev` goes over to a changed pipeline, keeps the data, loses nothing, and stays with the one before a broken one', async () => {
   const [, days = ''] =
     /( {4}aggregate\('days'[^]*?\n {4}\}\),\n)/.exec(readFileSync(file('pipeline.ts'), 'utf8')) ?? [];
   edit('pipeline.ts', days, '');
-  // In a file of its own, which must be loaded anew too.
+  // In a file of its own, which must be loaded again too.
   writeFileSync(file('name.ts'), 'export const nameOf = (name?: string) => name ?? null;\n');
   edit('pipeline.ts', 'customer?.name ?? null', 'nameOf(customer?.name)');
   edit('pipeline.ts', 'import { aggregate,', "import { nameOf } from './name.ts';\nimport { aggregate,");
@@ -53,7 +53,7 @@ it('goes over to a changed pipeline, keeps the data, loses nothing, and stays wi
       /runs on: .*\n {2}\S/,
     );
     expect(broken).toContain('pipeline.ts changed, but the pipeline before runs on: ');
-    // Mended in the middle of the load, with a projection more.
+    // Corrected in the middle of the load, with a projection more.
     const added = await changed(
       dev,
       () => {

@@ -16,7 +16,7 @@ async function asked(given: Given, answers: readonly string[]): Promise<{ result
   return { result, questions };
 }
 
-it('asks three questions, and an empty answer takes what is in brackets', async () => {
+it('`init` asks three questions, and an empty answer takes what is in brackets', async () => {
   const { result, questions } = await asked({}, []);
   expect(result).toEqual({ directory: 'my-app', from: undefined, install: true });
   expect(questions).toHaveLength(3);
@@ -27,13 +27,13 @@ it('asks three questions, and an empty answer takes what is in brackets', async 
   });
 });
 
-it('asks only what is not given', async () => {
+it('`init` asks only what is not given', async () => {
   const { result, questions } = await asked({ directory: 'a', install: false }, ['docs']);
   expect(result).toEqual({ directory: 'a', from: 'docs', install: false });
   expect(questions).toHaveLength(1);
 });
 
-it('ends with the reason when it is interrupted', async () => {
+it('`init` ends with the reason when it is interrupted', async () => {
   const stop = new AbortController();
   const answer = ask({}, { input: new PassThrough(), output: new PassThrough() }, stop.signal);
   stop.abort();

@@ -23,7 +23,7 @@ afterEach(() => {
 const run = (...args: string[]) => cli(args, { directory: place });
 
 describe('init', () => {
-  it('writes a whole project, under its own name', async () => {
+  it('`init` writes a whole project, under its own name', async () => {
     const { code, stdout } = await run('init', 'my-shop', '--package', 'file:../millrace.tgz');
     expect([code, stdout]).toEqual([0, expect.stringContaining('cd my-shop')]);
     const app = join(place, 'my-shop');
@@ -60,7 +60,7 @@ describe('init', () => {
     expect(readFileSync(join(app, 'local.settings.example.json'), 'utf8')).toContain('"COSMOS_DATABASE": "shop"');
   });
 
-  it('begins with somebody’s own documents', async () => {
+  it('`init` begins with somebody’s own documents', async () => {
     expect(await run('init', 'own', '--yes', '--from', join(SHOP, 'cosmosdb_data_model.md'))).toMatchObject({
       code: 0,
       stderr: '',
@@ -95,7 +95,7 @@ describe('init', () => {
     });
   });
 
-  it('leaves the projections of the documents to a person, and names them', async () => {
+  it('`init` leaves the projections of the documents to a person, and names them', async () => {
     const { code, stdout } = await run('init', 'asked', '--yes', '--json', '--from', STOREFRONT);
     expect(code).toBe(0);
     const { toDeclare } = JSON.parse(stdout) as { toDeclare: string[] };
@@ -119,7 +119,7 @@ describe('init', () => {
     expect(toDeclare.filter((name) => !errors.some((message) => message.includes(name)))).toEqual([]);
   });
 
-  it('writes a project that takes a second version of a projection, with a row of its own or by --fix', async () => {
+  it('`init` writes a project that takes a second version of a projection, with a row of its own or by --fix', async () => {
     await run('init', 'versions', '--yes');
     const app = join(place, 'versions');
     mkdirSync(join(app, 'node_modules'));
@@ -141,7 +141,7 @@ describe('init', () => {
     ]);
   });
 
-  it('says what it would write, and writes nothing', async () => {
+  it('`init` says what it would write, and writes nothing', async () => {
     expect(await run('init', 'my-shop', '--dry-run')).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('write my-shop/'),
@@ -149,7 +149,7 @@ describe('init', () => {
     expect(readdirSync(place)).toEqual([]);
   });
 
-  it('takes a folder that holds a new repository alone, and refuses one that holds more, or a name that is none', async () => {
+  it('`init` takes a folder that holds a new repository alone, and refuses one that holds more, or a name that isn’t valid', async () => {
     mkdirSync(join(place, 'fresh/.git'), { recursive: true });
     expect(await run('init', 'fresh')).toMatchObject({ code: 0 });
     expect(await run('init', 'fresh')).toMatchObject({
@@ -168,14 +168,14 @@ describe('init', () => {
   });
 });
 
-it('has a template whose generated files follow from its documents', async () => {
+it('`init` has a template whose generated files follow from its documents', async () => {
   const loaded = await loadPipeline(join(TEMPLATE, 'pipeline'));
   expect(readFileSync(join(TEMPLATE, 'pipeline/model.types.ts'), 'utf8')).toBe(generateTypes(loaded.model));
   for (const { file, text } of await filesOf(loaded, { leases: 'leases', state: 'millrace' }))
     expect(readFileSync(join(TEMPLATE, 'infra', file), 'utf8')).toBe(text);
 });
 
-it('has a template whose documents are complete, and that derives what is right under hardships', async () => {
+it('`init` has a template whose documents are complete, and that derives what is right under hardships', async () => {
   const pipeline = ['--pipeline', join(TEMPLATE, 'pipeline')];
   expect(await run('model', 'check', ...pipeline)).toMatchObject({ code: 0 });
   const hardships = ['--replica-lag', '50', '--throttle', '0.02', '--fail-after-effect', '0.02'];
@@ -191,19 +191,19 @@ it('has a template whose documents are complete, and that derives what is right 
 describe('what it writes for assistants', () => {
   const text = (file: string): string => readFileSync(join(TEMPLATE, file), 'utf8');
 
-  it('is small enough to be read whole, and is named where assistants look', () => {
+  it('the file that init writes for assistants is small enough to be read whole, and is named where assistants look', () => {
     for (const file of ['docs/design-the-model.md', 'docs/review-the-model.md']) {
       expect(Buffer.byteLength(text(file))).toBeLessThanOrEqual(8 * 1024);
       expect(text('AGENTS.md')).toContain(`\`${file}\``);
     }
   });
 
-  it('has each question of a review once', () => {
+  it('the file that init writes for assistants has each question of a review once', () => {
     const asked = [...text('docs/review-the-model.md').matchAll(/^- (K\d+) .+\?/gm)].map(([, id]) => id);
     expect(asked).toEqual(Array.from({ length: 45 }, (_, at) => `K${at + 1}`));
   });
 
-  it('shows requirements from which a design can be proposed', () => {
+  it('the file that init writes for assistants shows requirements from which a design can be proposed', () => {
     const [, shown = ''] = /```\n([^]*?)```/.exec(text('docs/design-the-model.md')) ?? [];
     const { needs, questions } = needsOf(shown, 'r.md');
     expect(questions).toEqual([]);

@@ -43,13 +43,13 @@ it('a package in a checkout is that folder, and one whose package.json is broken
   expect(dependencyFor(target(), installed())).toBe(version);
 });
 
-it('knows which dependency is a tarball', () => {
+it('the origin of Millrace knows which dependency is a tarball', () => {
   expect(tarballOf('file:../../millrace-0.1.0.tgz', target())).toBe(join(place, 'millrace-0.1.0.tgz'));
   for (const other of ['^0.1.0', 'file:../../cache', 'https://host/x.tgz'])
     expect(tarballOf(other, target())).toBeUndefined();
 });
 
-it('knows a checkout that must be built before the tests of a project', () => {
+it('the origin of Millrace knows a checkout that must be built before the tests of a project', () => {
   const checkout = join(place, 'millrace');
   mkdirSync(join(checkout, '.git'), { recursive: true });
   expect(unbuiltCheckoutOf('file:../../millrace', target())).toBe(checkout);

@@ -19,7 +19,7 @@ const write = (file: string, text: string): void => {
 };
 
 describe('the files of an app', () => {
-  it('takes comments, and the host’s defaults', () => {
+  it('`host.json` takes comments, and the host’s defaults', () => {
     write('host.json', '{ "version": "2.0" // as always\n}');
     const eventHubs = { maxEventBatchSize: 100, start: { offset: '-1' } };
     expect(readAppFiles(root)).toEqual({ routePrefix: 'api', values: {}, port: undefined, eventHubs });
@@ -35,7 +35,7 @@ describe('the files of an app', () => {
       '{ "initialOffsetOptions": { "type": "fromEnqueuedTime", "enqueuedTimeUtc": "2026-11-01T00:00:00Z" } }',
       { maxEventBatchSize: 100, start: { enqueuedOn: new Date('2026-11-01T00:00:00Z') } },
     ],
-  ])('says how events come: %s', (eventHubs, wanted) => {
+  ])('the reader of app files says how events come: %s', (eventHubs, wanted) => {
     write('host.json', `{ "extensions": { "eventHubs": ${eventHubs} } }`);
     expect(readAppFiles(root).eventHubs).toEqual(wanted);
   });
@@ -44,13 +44,13 @@ describe('the files of an app', () => {
     ['no host.json', {}, 'not the folder of a function app'],
     ['a host.json that is not JSON', { 'host.json': '{' }, 'host.json can’t be read'],
     [
-      'a time that is none',
+      'a time that isn’t valid',
       { 'host.json': '{"extensions":{"eventHubs":{"initialOffsetOptions":{"type":"fromEnqueuedTime"}}}}' },
       'enqueuedTimeUtc is not a time',
     ],
     ['values that are no texts', { 'host.json': '{}', 'local.settings.json': '{"Values":{"A":1}}' }, 'Values.A'],
     ['encrypted values', { 'host.json': '{}', 'local.settings.json': '{"IsEncrypted":true}' }, 'is encrypted'],
-  ])('refuses %s', (_, files, message) => {
+  ])('the reader of app files refuses %s', (_, files, message) => {
     for (const [file, text] of Object.entries(files)) write(file, text);
     expect(() => readAppFiles(root)).toThrow(message.replace('’', "'"));
   });
@@ -62,13 +62,13 @@ describe('indexing', () => {
     ['a main that matches nothing', { 'package.json': '{"main":"dist/*.js"}' }, 'app-invalid'],
     ['a file that throws', { 'package.json': '{"main":"a.mjs"}', 'a.mjs': 'throw new Error("no")' }, 'app-invalid'],
     ['a file that registers nothing', { 'package.json': '{"main":"a.mjs"}', 'a.mjs': '' }, 'app-invalid'],
-  ])('says what the host would keep to itself: %s', async (_, files, code) => {
+  ])('the index of functions says what the host would keep to itself: %s', async (_, files, code) => {
     for (const [file, text] of Object.entries(files)) write(file, text);
     await expect(indexApp(new FunctionsCore(), root)).rejects.toMatchObject({ code, hint: expect.any(String) });
   });
 });
 
-it('keeps keys from start to start, and makes those that are missing', () => {
+it('an app keeps keys from start to start, and makes those that are missing', () => {
   const file = join(root, '.millrace/keys.json');
   const first = openKeys(file, ['a']);
   const second = openKeys(file, ['a', 'b']);

@@ -25,7 +25,7 @@ const timer = (schedule: string): FunctionMetadata => ({
   bindings: { timer: { type: 'timerTrigger', direction: 'in', schedule } },
 });
 
-it('puts settings in, and takes the host’s defaults', () => {
+it('a trigger of Cosmos DB puts settings in, and takes the host’s defaults', () => {
   expect(cosmosTriggers([trigger('a', { leaseContainerPrefix: 'x.' })], env)).toEqual([
     {
       name: 'a',
@@ -78,7 +78,7 @@ it.each([
     /uses collectionName/,
   ],
   [
-    'a schedule that is none',
+    'a schedule that isn’t valid',
     () => startTimers([timer('whenever')], {}, async () => undefined),
     /schedule of tick is "whenever"/,
   ],
@@ -87,7 +87,7 @@ it.each([
     () => startTimers([timer('%WHEN%')], {}, async () => undefined),
     /setting WHEN is missing/,
   ],
-])('refuses %s, and hints at what to do', (_, act, message) => {
+])('a trigger of Cosmos DB refuses %s, and hints at what to do', (_, act, message) => {
   let thrown: unknown;
   try {
     act();
@@ -98,12 +98,12 @@ it.each([
   expect(String(thrown)).not.toContain('secret');
 });
 
-it('lets two triggers read one container under prefixes of their own', () => {
+it('the local host lets two triggers read one container under prefixes of their own', () => {
   const two = [trigger('a', { leaseContainerPrefix: 'a.' }), trigger('b', { leaseContainerPrefix: 'b.' })];
   expect(cosmosTriggers(two, env)).toHaveLength(2);
 });
 
-it('knows by which settings a binding can be served', () => {
+it('the local host knows by which settings a binding can be served', () => {
   const bindings = [trigger('a')].flatMap(({ bindings: of }) => Object.values(of));
   expect(settingsOf(bindings)).toEqual([
     { name: 'DB', or: [] },

@@ -25,7 +25,7 @@ const start = (env: Readonly<Record<string, string>>): Millrace =>
     env: { ...env, MILLRACE_PIPELINE: SHOP, JOBS_URL: '', STORAGE: '' },
   });
 
-it('lists the functions with --list, and starts nothing', async () => {
+it('the local host lists the functions with --list, and starts nothing', async () => {
   await using stage = await openStage();
   await using listed = millrace(['functions', 'start', '--list', '--app', app], {
     bin: SOURCES,
@@ -37,7 +37,7 @@ it('lists the functions with --list, and starts nothing', async () => {
 
 // Less than it took, twice 34 s: leases can't be given back to an account that is gone, and each was waited for in turn.
 // A busy machine takes up to 34 s.
-it('ends when it is asked to, though its account is gone', { timeout: 60_000 }, async () => {
+it('the local host ends when it is asked to, though its account is gone', { timeout: 60_000 }, async () => {
   const stage = await openStage();
   await using host = start(stage.env);
   await host.until(/feed-Orders: cosmosDBTrigger/);
@@ -50,7 +50,7 @@ it('ends when it is asked to, though its account is gone', { timeout: 60_000 }, 
   expect(await host.ended).toEqual({ code: 143, signal: null });
 });
 
-it('ends when it is asked to, though its account has never answered', { timeout: 60_000 }, async () => {
+it('the local host ends when it is asked to, though its account has never answered', { timeout: 60_000 }, async () => {
   const silent = createServer().listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const asked = once(silent, 'connection');

@@ -25,7 +25,7 @@ const trigger = (
 });
 
 describe('a binding', () => {
-  it('has its settings put in, the host’s defaults, and the host’s own storage for positions', () => {
+  it('a binding has its settings put in, the host’s defaults, and the host’s own storage for positions', () => {
     const env = { ...ENV, HUBS: `${NAMESPACE};EntityPath=telemetry`, GROUP: 'second' };
     const [read] = eventHubTriggers([trigger('a', { consumerGroup: '%GROUP%' })], env);
     expect(read).toMatchObject({
@@ -49,7 +49,7 @@ describe('a binding', () => {
     });
   });
 
-  it('may name a hub and a group that another has in another namespace', () => {
+  it('a binding may name a hub and a group that another has in another namespace', () => {
     const env = {
       ...ENV,
       HUBS__fullyQualifiedNamespace: 'shop.servicebus.windows.net',
@@ -86,7 +86,7 @@ describe('a binding', () => {
       { ...ENV, AzureWebJobsStorage: 'secret' },
       /The setting AzureWebJobsStorage: must be/,
     ],
-  ])('is refused for %s, with a hint', (_, functions, env, message) => {
+  ])('a binding is refused for %s, with a hint', (_, functions, env, message) => {
     let thrown: unknown;
     try {
       eventHubTriggers(functions, env);
@@ -112,7 +112,7 @@ describe('an invocation', () => {
   const shape = (cardinality: 'one' | 'many', dataType: 'binary' | 'string' | 'json') =>
     invocationOf(events, { cardinality, dataType }, place);
 
-  it('has bodies as bytes, as text or as the host’s JSON, and one list a property beside them', () => {
+  it('an invocation has bodies as bytes, as text or as the host’s JSON, and one list a property beside them', () => {
     expect(shape('many', 'binary').data).toEqual({ collectionBytes: { bytes: events.map(({ body }) => body) } });
     expect(shape('many', 'string').data).toEqual({
       collectionString: { string: events.map(({ body }) => String(body)) },
@@ -138,7 +138,7 @@ describe('an invocation', () => {
     });
   });
 
-  it('can’t be made as JSON of an event that is none: the host gives up the batch', () => {
+  it('an invocation can’t be made as JSON of an event that isn’t JSON: the host gives up the batch', () => {
     expect(() =>
       invocationOf([event(Buffer.from('{ no'), 1)], { cardinality: 'many', dataType: 'json' }, place),
     ).toThrow(/An event is not JSON/);
@@ -179,7 +179,7 @@ describe('a running trigger', () => {
   const storage = (): string => azurite.connectionString;
   const many = { cardinality: 'many', dataType: 'binary' };
 
-  it('delivers each partition in order, again where the function throws, and goes on behind its position', async () => {
+  it('a running trigger delivers each partition in order, again where the function throws, and goes on behind its position', async () => {
     await using hubs = await openHubs();
     const send = (...numbers: number[]): Promise<void> =>
       hubs.producer().sendBatch(
@@ -210,7 +210,7 @@ describe('a running trigger', () => {
     expect(second.deliveries.flat().filter((n) => n < 4)).toEqual([]);
   });
 
-  it('passes by what a function without a retry policy throws at, and says that it is lost', async () => {
+  it('a running trigger passes by what a function without a retry policy throws at, and says that it is lost', async () => {
     await using hubs = await openHubs();
     await hubs.producer().sendBatch([{ body: 1 }, { body: 2 }], { partitionId: '1' });
     const { deliveries, said } = await run(
@@ -229,7 +229,7 @@ describe('a running trigger', () => {
   it.each([
     ['a hub', { eventHubName: 'nowhere' }, 'missing', /nowhere/],
     ['a consumer group', { consumerGroup: 'nobody' }, 'missing', /consumer group nobody/],
-  ])('does not start on %s that isn’t there', async (_, more, code, message) => {
+  ])('a running trigger does not start on %s that isn’t there', async (_, more, code, message) => {
     await using hubs = await openHubs();
     const starting = run(
       hubs.hubs.connectionString,
@@ -241,7 +241,7 @@ describe('a running trigger', () => {
     await expect(starting).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
-  it('says by the app’s own names which setting is wrong', async () => {
+  it('a running trigger says by the app’s own names which setting is wrong', async () => {
     await using hubs = await openHubs();
     const nobody = 'DefaultEndpointsProtocol=http;AccountKey=c2VjcmV0';
     const starting = run(

@@ -20,7 +20,7 @@ const dashboard = (...args: string[]): Promise<Served> =>
 const session = async (url: string): Promise<unknown> => (await fetch(new URL('/api/session', url))).json();
 
 describe.each([[['status', '--serve']], [['run', '--dashboard', '0', '--host', 'here']]])('%j', (args) => {
-  it('serves the dashboard until Ctrl-C, and ends', async () => {
+  it('`run` serves the dashboard until Ctrl-C, and ends', async () => {
     const { url, stop } = await dashboard(...args);
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
     expect(await session(url)).toMatchObject({ role: 'operator', signedIn: false });

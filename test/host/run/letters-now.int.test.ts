@@ -6,7 +6,7 @@ import { openStage } from '../../support/stage.ts';
 
 const ORDER = { type: 'order', storeId: 's1', customerId: 'c1', cents: 100 };
 
-it('counts what was parked before and by this run, and no longer what is corrected', async () => {
+it('`run` counts what was parked before and by this run, and no longer what is corrected', async () => {
   await using stage = await openStage();
   const write = (id: string, placedAt: unknown) => stage.container('Orders').items.upsert({ ...ORDER, id, placedAt });
   let line = '';

@@ -26,7 +26,7 @@ afterEach(async () => {
 const run = (): Promise<Served> =>
   served(/Probes: (http:\S+\/)readyz/, ['run', '--host', 'here', '--probes', '0', '--pipeline', SHOP]);
 
-it('says that it lives, that it is ready once the feeds are read, how much there is to do, and its metrics', async () => {
+it('a host says that it lives, that it is ready once the feeds are read, how much there is to do, and its metrics', async () => {
   const order = { id: 'o1', type: 'order', storeId: 's1', customerId: 'c1', placedAt: '2026-01-01T10:00:00.000Z' };
   await stage.container('Orders').items.upsert({ ...order, cents: 1 });
   const { url, stop } = await run();
@@ -57,7 +57,7 @@ it('says that it lives, that it is ready once the feeds are read, how much there
   await expect(ask('livez')).rejects.toThrow('fetch failed');
 });
 
-it('leaves the metrics to a provider that is registered already', async () => {
+it('a host leaves the metrics to a provider that is registered already', async () => {
   metrics.setGlobalMeterProvider(new MeterProvider());
   const { url, stop } = await run();
   const answer = await fetch(new URL('metrics', url));

@@ -90,7 +90,7 @@ it('what is not known is no number for people either, and what follows no feed s
   ).not.toContain('parked');
 });
 
-it('of a running host: 0 once all is read, nothing of a version that was replaced, unknown once the server is gone', async () => {
+it('the progress of a running host is 0 once all is read, nothing of a version that was replaced, unknown once the server is gone', async () => {
   await using stage = await openStage({}, VERSIONS);
   const app = await live(stage);
   const { signal } = new AbortController();
@@ -131,7 +131,7 @@ it('of a running host: 0 once all is read, nothing of a version that was replace
   expect(of('days@2')?.lag, 'without leases').toBeNull();
 });
 
-it('adds what a projection did before its pipeline was loaded again, and leaves out one that is gone', () => {
+it('the progress adds what a projection did before its pipeline was loaded again, and leaves out one that is gone', () => {
   const row = (projection: string, changes: number): ProjectionProgress => ({
     projection,
     changes,

@@ -11,7 +11,7 @@ function watched(): string[] {
 const rejected = (deliveries: number, error: Error): void =>
   emit('feed:rejected', { container: 'orders', lease: 'P..0', position: '"7"', changes: 90, deliveries, error });
 
-it('says that one place comes again and again, and why, less often the longer it lasts', () => {
+it('the watch says that one place comes again and again, and why, less often the longer it lasts', () => {
   const lines = watched();
   for (let deliveries = 1; deliveries <= 9; deliveries++) rejected(deliveries, new Error('the sink is not there'));
   expect(lines).toEqual(
@@ -22,7 +22,7 @@ it('says that one place comes again and again, and why, less often the longer it
   );
 });
 
-it('says at once that a handler hung', () => {
+it('the watch says at once that a handler hung', () => {
   const lines = watched();
   rejected(1, new LeaseStalled('P..0', 'a handler has taken more than 180 s'));
   expect(lines).toEqual([
@@ -30,7 +30,7 @@ it('says at once that a handler hung', () => {
   ]);
 });
 
-it('says what the leases are troubled by', () => {
+it('the watch says what the leases are troubled by', () => {
   const lines = watched();
   emit('balancer:failed', { container: 'orders', error: new Error('Lease P..0 can’t be read') });
   expect(lines).toEqual(['leases of orders: Lease P..0 can’t be read; Millrace will try again']);

@@ -19,7 +19,7 @@ const told = (set: EmbedSpec['set'], before: Doc | null, after: Doc | null): boo
   );
 const name = ({ name: value }: Doc): unknown => value;
 
-it('is what two versions tell where only fields differ that no set reads', () => {
+it('what is the same for children two versions tell where only fields differ that no set reads', () => {
   expect(told({ name }, { name: 'a', stock: 1 }, { name: 'a', stock: 2 })).toBe(true);
   expect(told({ name }, { name: 'a', stock: 1 }, { name: 'b', stock: 1 })).toBe(false);
   expect(told({ name }, { stock: 1 }, { stock: 1, name: 'a' })).toBe(false);
@@ -27,13 +27,13 @@ it('is what two versions tell where only fields differ that no set reads', () =>
   expect(told({ name }, { name: { first: 'a', last: 'b' } }, { name: { last: 'b', first: 'a' }, stock: 1 })).toBe(true);
 });
 
-it('is not so for a deletion, but for the next one', () => {
+it('a deletion is not the same for children, but the next one is', () => {
   expect(told({ name }, { name: 'a' }, null)).toBe(false);
   expect(told({ name }, null, { name: 'a' })).toBe(false);
   expect(told({ name }, null, null)).toBe(true);
 });
 
-it('is not known where a set looks at the child, in whatever way, unless nothing has changed at all', () => {
+it('the same for children is not known where a set looks at the child, in whatever way, unless nothing has changed at all', () => {
   const looking: Record<string, EmbedSpec['set'][string]> = {
     reads: (parent, child) => `${String(parent['name'])} ${String(child['count'])}`,
     spreads: (_parent, child) => ({ ...child }),
@@ -55,7 +55,7 @@ it('is not known where a set looks at the child, in whatever way, unless nothing
   }
 });
 
-it('is not known where a set throws', () => {
+it('the same for children is not known where a set throws', () => {
   const value = ({ name: full }: Doc): unknown => (full as string).toUpperCase();
   expect(told({ value }, { name: 'a' }, { name: 1 })).toBe(false);
 });

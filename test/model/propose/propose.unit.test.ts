@@ -147,7 +147,7 @@ describe('a forum whose posts are many and large', () => {
     relationships: [`Thread → Posts**: 1:Many (avg 15, max ${most})`],
   });
 
-  test('has the throughput that the stored size needs, and lists no post that is marked as deleted', () => {
+  test('a forum whose posts are many and large has the throughput that the stored size needs, and lists no post that is marked as deleted', () => {
     const { findings } = checkDocuments(documentsOf(proposed(forum('20,000'))));
     expect(findings.filter(({ rule }) => rule === 'B12' || rule === 'C40')).toEqual([]);
     const { design } = parsedOf(forum('20,000'));
@@ -158,7 +158,7 @@ describe('a forum whose posts are many and large', () => {
     expect(design.mapping.find(({ ids }) => ids.includes('3'))?.operationText).not.toContain('deleted');
   });
 
-  test('has no key whose largest parent outgrows a partition', () => {
+  test('a forum whose posts are many and large has no key whose largest parent outgrows a partition', () => {
     expect(chosenOf(forum('20,000'), /^key of Posts/)?.option).toBe('/threadId');
     const refused = optionsOf(forum('20,000,000'), /^key of Posts/).find(({ option }) => option === '/threadId');
     expect(refused?.refused).toContain('40 GB');
@@ -168,7 +168,7 @@ describe('a forum whose posts are many and large', () => {
 describe('a tenant that may outgrow a logical partition', () => {
   const audit = REQUIREMENTS['audit']!;
 
-  test('has a key of two levels, and the reason stands beside the refused one', () => {
+  test('a tenant that may outgrow a logical partition has a key of two levels, and the reason stands beside the refused one', () => {
     const options = optionsOf(audit, /^key of Entries/);
     expect(options.find(({ option }) => option === '/tenantId')?.refused).toContain('24 GB');
     // Of two that cost alike, the one by which more reads ask one partition.
@@ -176,12 +176,12 @@ describe('a tenant that may outgrow a logical partition', () => {
     expect(proposed(audit).design).toMatch(/\*\*Partition Key\*\*: `\/tenantId`, `\/\w+` \(hierarchical\)/);
   });
 
-  test('has a key of one level as long as it fits', () => {
+  test('a tenant that may outgrow a logical partition has a key of one level as long as it fits', () => {
     const small = audit.entities.map((one) => one.replace('largest 30 %', 'largest 5 %'));
     expect(chosenOf({ ...audit, entities: small }, /^key of Entries/)?.option).toBe('/tenantId');
   });
 
-  test('has two levels if it is too busy, though it is small', () => {
+  test('a tenant that may outgrow a logical partition has two levels if it is too busy, though it is small', () => {
     const rows = audit.rows.map((one) =>
       one.access === 'create entry' ? { ...one, peak: 9_000, average: 3_000 } : one,
     );
@@ -203,7 +203,7 @@ describe('a tenant with an actor that may outgrow a logical partition too', () =
     rows: [...audit.rows, row('list entry by tenantId, actorId, day, newest at, limit 50', 400, 100)],
   };
 
-  test('has a key of three levels', () => {
+  test('a tenant with an actor that may outgrow a logical partition too has a key of three levels', () => {
     const options = optionsOf(busy, /^key of Entries/);
     expect(options.find(({ option }) => option === '/tenantId, /actorId')?.refused).toContain('144 GB');
     expect(options.find(({ chosen }) => chosen)?.option).toBe('/tenantId, /actorId, /day');
@@ -345,7 +345,7 @@ test.each([
   ['18 months', 540],
   ['6 mo', 180],
   ['4 w', 28],
-])('kept for %s', (time, days) => {
+])('an entity that is kept for %s has these days in seconds', (time, days) => {
   const entities = READINGS.entities.map((row) => row.replace('90 d', time));
   const { needs, questions } = needsOf(requirementsOf({ ...READINGS, entities }), 'r.md');
   expect(questions).toEqual([]);

@@ -36,7 +36,7 @@ const read = (places: Places, text = MARK) =>
   );
 
 describe('a review', () => {
-  it('has its concerns at the places of their words, in both documents, as findings', () => {
+  it('a review has its concerns at the places of their words, in both documents, as findings', () => {
     const review = read([
       STATUS,
       { line: 3, words: 'Read by customer' },
@@ -58,11 +58,11 @@ describe('a review', () => {
     ]);
   });
 
-  it('names each place once', () => {
+  it('a review names each place once', () => {
     expect(read([STATUS, { line: 2, words: 'Orders are keyed' }]).concerns[0]?.related).toEqual([]);
   });
 
-  it('does not use a concern with words that the document does not have, and says so', () => {
+  it('a review does not use a concern with words that the document does not have, and says so', () => {
     const made = read([STATUS, { line: 3, words: 'Read by shop' }]);
     expect(made.concerns).toEqual([]);
     expect(made.findings).toMatchObject([{ code: 'concern-unfounded', severity: 'warning', at: { line: 3 } }]);
@@ -72,7 +72,7 @@ describe('a review', () => {
     ]);
   });
 
-  it('says that the document has changed since', () => {
+  it('a review says that the document has changed since', () => {
     const [found] = read([STATUS], '00000000').findings;
     expect(found).toMatchObject({ code: 'review-outdated', severity: 'information' });
     expect(found?.hint).toContain(MARK);

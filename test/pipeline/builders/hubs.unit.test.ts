@@ -24,7 +24,7 @@ describe('publish', () => {
     ]);
   });
 
-  it('says what is wrong with it', () => {
+  it('`publish` says what is wrong with it', () => {
     expect(codes({ projections: [publish('Out', { from: ORDERS, to: 'orders' })] })).toEqual(['projection-name']);
     expect(codes({ projections: [publish('out', { from: ORDERS, to: '-x' })] })).toEqual(['hub-name']);
     expect(codes({ projections: [publish('out', { from: ORDERS, to: 'x', format: 'xml' as 'raw' })] })).toEqual([
@@ -44,7 +44,7 @@ describe('ingest', () => {
   const into = (options: object = {}) =>
     ingest('in', { from: 'devices', into: ORDERS, map: () => null, ...options } as never);
 
-  it('is no projection, but shares their names', () => {
+  it('`ingest` is no projection, but shares their names', () => {
     const pipeline = definePipeline({ model: m, projections: [], ingest: [into()] });
     expect(checkPipeline(pipeline, model)).toEqual([]);
     expect(pipeline.ingests).toMatchObject([{ name: 'in', from: 'devices', consumerGroup: '$Default' }]);
@@ -53,14 +53,14 @@ describe('ingest', () => {
     ]);
   });
 
-  it('says what is wrong with it', () => {
+  it('`ingest` says what is wrong with it', () => {
     expect(codes({ ingest: [into({ from: '' })] })).toEqual(['hub-name']);
     expect(codes({ ingest: [into({ consumerGroup: '$other' })] })).toEqual(['consumer-group']);
     expect(codes({ ingest: [into({ map: undefined })] })).toEqual(['ingest-map']);
     expect(codes({ ingest: [into({ into: { container: 'Order', type: 'order' } })] })).toEqual(['container-unknown']);
   });
 
-  it('takes no hub that gets the same documents published, and no type that is derived', async () => {
+  it('`ingest` takes no hub that gets the same documents published, and no type that is derived', async () => {
     const again = publish('out', { from: ORDERS, to: 'devices' });
     expect(codes({ projections: [again], ingest: [into()] })).toEqual(['hub-cycle']);
     const { default: shop } = (await import('../../fixtures/shop/pipeline.ts')) as {

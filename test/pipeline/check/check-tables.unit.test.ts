@@ -47,7 +47,7 @@ const codes = (options: object, more: object = {}, others: object[] = []): strin
 };
 
 describe('tables against the model', () => {
-  it('takes a plain one', () => expect(codes({ children: { lines: {} } })).toEqual([]));
+  it('the check of tables takes a plain one', () => expect(codes({ children: { lines: {} } })).toEqual([]));
 
   it.each([
     ['a reserved word as a table', { into: 'order' }, {}],
@@ -56,9 +56,11 @@ describe('tables against the model', () => {
     ['a field whose column is a reserved word', {}, { group: 'g' }],
     ['a field whose column is a system column', {}, { xmin: 'g' }],
     ['a child’s name', { children: { lines: { into: 'select' } } }, {}],
-  ])('refuses names: %s', (_, options, more) => expect(codes(options, more)).toEqual(['table-name']));
+  ])('the check of tables refuses names: %s', (_, options, more) =>
+    expect(codes(options, more)).toEqual(['table-name']),
+  );
 
-  it('takes another name for a column', () =>
+  it('the check of tables takes another name for a column', () =>
     expect(codes({ columns: { group: { name: 'order_group' } } }, { group: 'g' })).toEqual([]));
 
   it.each([
@@ -79,7 +81,7 @@ describe('tables against the model', () => {
     ['a key of its own', { key: ['name'] }, {}, 'table-key'],
     ['a start', { start: 'now' }, {}, 'start-later'],
     ['an example that doesn’t fit', { columns: { name: 'bigint' } }, {}, 'example-refused'],
-  ])('refuses %s', (_, options, more, code) => expect(codes(options, more)).toContain(code));
+  ])('the check of tables refuses %s', (_, options, more, code) => expect(codes(options, more)).toContain(code));
 
   const keysOf = (on: object, more: object = {}): unknown => {
     const parent = table('customers', { from: m.Customers.customer, into: 'customers' });
@@ -99,7 +101,7 @@ describe('tables against the model', () => {
     return layoutOf(spec, pipeline, both).foreignKeys.map(({ table: to, columns }) => [to, columns]);
   };
 
-  it('takes a reference to the whole key of another table for a foreign key, by the tenant or without it', () => {
+  it('the check of tables takes a reference to the whole key of another table for a foreign key, by the tenant or without it', () => {
     const key = [['customers', ['store_id', 'customer_id']]];
     expect(keysOf({ storeId: 'storeId', id: 'customerId' })).toEqual(key);
     expect(keysOf({ id: 'customerId' }, { unique: [['number', 'name']] })).toEqual(key);
@@ -110,11 +112,12 @@ describe('tables against the model', () => {
     ['another field than the key', { id: 'customerId', name: 'name' }],
     ['a column of another type', { id: 'number' }],
     ['another field for the tenant', { storeId: 'name', id: 'customerId' }],
-  ])('has no foreign key by %s', (_, on) => expect(keysOf(on)).toEqual([]));
+  ])('a table has no foreign key by %s', (_, on) => expect(keysOf(on)).toEqual([]));
 
-  it('refuses two projections with one table', () => expect(codes({}, {}, [{}])).toEqual(['table-taken']));
+  it('the check of tables refuses two projections with one table', () =>
+    expect(codes({}, {}, [{}])).toEqual(['table-taken']));
 
-  it('knows which names need quotes', () => {
+  it('the check of tables knows which names need quotes', () => {
     expect(['orders', 'a1', 'order_lines'].map((name) => unfit(name, 'table'))).toEqual([
       undefined,
       undefined,

@@ -105,7 +105,7 @@ test('two that own a field, the whole list or a field of its elements', () => {
   expect(codes([lists, lines])).toEqual(['field-owned-twice']);
 });
 
-test('its own source fields, what it is found by, what it reads of the child, and what is nobody’s to write', () => {
+test('its own source fields, what it is found by, what it reads of the child, and what no embed may write', () => {
   const up = (set: object) =>
     embed('up', { from: m.People.person, into: m.People.person, on: { store: 'store', id: 'manager' }, set });
   expect(codes([up({ boss: (p: Person) => `${p.boss ?? ''}/${p.name}` })])).toEqual(['projection-cycle']);
@@ -138,7 +138,7 @@ test('a circle is one by fields, not by types', () => {
   expect(codes([totals('who'), back])).toEqual(['projection-cycle']);
 });
 
-test('into what a projection writes whole, or what is stored in older shapes', () => {
+test('an embed is refused into what a projection writes whole, or what is stored in older shapes', () => {
   const whole = copy('whole', {
     from: m.People.person,
     into: m.Orders.order,

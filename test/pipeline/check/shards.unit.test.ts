@@ -234,7 +234,7 @@ it('without shards a pipeline is its own part, and global is refused', () => {
   );
 });
 
-it('runs each declaration in one kind of place', () => {
+it('a pipeline over shards runs each declaration in one kind of place', () => {
   expect(checkPipeline(loaded.pipeline, loaded.model)).toEqual([]);
   const names = (place: 'global' | 'shard') =>
     partOf(loaded.pipeline, loaded.model, place).projections.map(({ name }) => name);

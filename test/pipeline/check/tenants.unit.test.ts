@@ -198,7 +198,7 @@ test('a tenant may be long, and ids that differ by case are two tenants', () => 
   expect(new Set(['Acme', 'acme'].map((storeId) => tenantOf(rule, { storeId }))).size).toBe(2);
 });
 
-test('where every example has a number, tenants are numbers, and a text is none', () => {
+test('where every example has a number, tenants are numbers, and a text isn’t a tenant', () => {
   const numbers = parseModel(TEXT.replaceAll(/"s([12])"/g, '$1'), 'm.md');
   expect(tenantRuleOf({ tenant: 'storeId' }, numbers, 'Orders')).toEqual({ field: 'storeId', kind: 'number' });
   expect(tenantRuleOf({ tenant: 'storeId' }, numbers, 'Countries')).toBeUndefined();

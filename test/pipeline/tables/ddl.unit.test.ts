@@ -63,7 +63,7 @@ const LAYOUTS: TableLayout[] = [
 const ddl = (options: DdlOptions): string => wholeDdl(LAYOUTS, options).join(';\n');
 
 describe('the statements of tables', () => {
-  it('has unique constraints within the tenant, and references as foreign keys where the server can', () => {
+  it('the DDL of tables has unique constraints within the tenant, and references as foreign keys where the server can', () => {
     const statements = wholeDdl(REFERRING, { citus: false });
     expect(statements.join('\n')).toContain('CONSTRAINT orders_v1_u1 UNIQUE (tenant, number)');
     expect(statements.filter((text) => text.startsWith('--'))).toEqual([
@@ -75,7 +75,7 @@ describe('the statements of tables', () => {
     expect(wholeDdl(REFERRING, { citus: true }).join('\n')).not.toContain('NOT ENFORCED');
   });
 
-  it('begins every key with the tenant, and has foreign keys between root and children only', () => {
+  it('the DDL of tables begins every key with the tenant, and has foreign keys between root and children only', () => {
     const text = ddl({ citus: false });
     const keys = [
       ...text.matchAll(/CREATE TABLE (millrace\.(?:orders|order_lines|customers)_v1\S*) \([^;]*PRIMARY KEY \((\w+)/g),
@@ -97,7 +97,7 @@ describe('the statements of tables', () => {
     expect(text).not.toContain('create_');
   });
 
-  it('distributes by the tenant, beside one another, with one type, and copies reference data to every node', () => {
+  it('the DDL of tables distributes by the tenant, beside one another, with one type, and copies reference data to every node', () => {
     const text = ddl({ citus: true });
     expect(text.match(/SELECT create_\w+\([^;]*\)/g)).toEqual([
       "SELECT create_reference_table('millrace.contents')",

@@ -47,7 +47,7 @@ const LAYOUT: TableLayout = {
 const doc = (more: object) => ({ id: 'o1', storeId: 's1', type: 'order', ...more });
 
 describe('a document’s rows', () => {
-  it('holds or refuses: every value as it is', () => {
+  it('a column holds or refuses: every value as it is', () => {
     const rows = rowsOf(
       LAYOUT,
       doc({
@@ -101,20 +101,20 @@ describe('a document’s rows', () => {
     ['a leap second', { at: '2016-12-31T23:59:60Z' }, '/at'],
     ['a hundred nanoseconds', { at: '2026-03-01T10:00:00.1234567Z' }, '/at'],
     ['a day that doesn’t exist', { day: '2026-02-29' }, '/day'],
-    ['a list that is none', { lines: 'x' }, '/lines'],
+    ['a list that isn’t one', { lines: 'x' }, '/lines'],
     ['an element that is no object', { lines: [1] }, '/lines/0'],
     ['two elements with one key', { lines: [{ sku: 'a' }, { sku: 'a' }] }, '/lines/1'],
     ['an element without its key', { lines: [{ quantity: 1 }] }, '/lines/0'],
     ['a value of an element', { lines: [{ sku: 'a', quantity: 'x' }] }, '/lines/0/quantity'],
     ['a field of an element that has no column', { lines: [{ sku: 'a', colour: 'red' }] }, '/lines/0/colour'],
     ['no tenant', { storeId: null }, '/storeId'],
-  ])('holds or refuses: %s is parked with its path', (_, more, path) => {
+  ])('a column holds or refuses: %s is parked with its path', (_, more, path) => {
     expect(() => rowsOf(LAYOUT, doc(more))).toThrow(
       expect.objectContaining({ message: expect.stringMatching(`^${path} `) }),
     );
   });
 
-  it('makes rows of a list of scalars', () => {
+  it('a list of scalars has rows in a child table', () => {
     const tags = {
       name: 'order_tags',
       field: 'tags',
@@ -133,7 +133,7 @@ describe('a document’s rows', () => {
     ]);
   });
 
-  it('writes numbers as PostgreSQL gives them back', () => {
+  it('a row has numbers as PostgreSQL gives them back', () => {
     const numbers = [0, -0, 1, -1.5, 5e-7, 1.25e-10, 1e21, 1.5e22, -2.5e-9, 0.1, 1e300];
     for (const number of numbers) expect(Number(decimal(number))).toBe(number === 0 ? 0 : number);
     expect(numbers.map(decimal).filter((text) => /e/.test(text))).toEqual([]);
@@ -141,7 +141,7 @@ describe('a document’s rows', () => {
     expect(decimal(1.5e22)).toBe('15000000000000000000000');
   });
 
-  it('keeps a moment’s microseconds', () => {
+  it('a row keeps a moment’s microseconds', () => {
     expect(momentOf('2026-03-01T10:15:00.123456Z')).toEqual({ utc: '2026-03-01T10:15:00.123456Z' });
     expect(momentOf('2026-03-01T10:15Z')).toEqual({ utc: '2026-03-01T10:15:00.000000Z' });
     expect(momentOf('2026-03-01T10:15:00.1234560Z')).toEqual({ utc: '2026-03-01T10:15:00.123456Z' });

@@ -27,7 +27,7 @@ async function stage(partitions = 2) {
 }
 
 describe('adopting', () => {
-  it('goes on exactly where a stopped host was: nothing twice, nothing left out', async () => {
+  it('an adoption goes on exactly where a stopped host was: nothing twice, nothing left out', async () => {
     const { world, prefix, host, seen } = await stage();
     await host.work();
     await host.stop();
@@ -47,7 +47,7 @@ describe('adopting', () => {
     expect(await summaries(world)).toEqual(Array.from({ length: 10 }, (_, n) => `o${20 + n}`));
   });
 
-  it('over a split that only the service has seen', async () => {
+  it('an adoption goes on over a split that only the service has seen', async () => {
     const { world, prefix, host } = await stage(1);
     await host.work();
     await host.stop();
@@ -58,7 +58,7 @@ describe('adopting', () => {
     expect(await summaries(world)).toHaveLength(20);
   });
 
-  it('of a host that runs is refused before anything is written', async () => {
+  it('an adoption of a host that runs is refused before anything is written', async () => {
     const { world, prefix, host } = await stage();
     await host.work();
     const before = positions(await world.documents(prefix));
@@ -68,7 +68,7 @@ describe('adopting', () => {
     expect(await world.documents(await world.ownPrefix())).toEqual([]);
   });
 
-  it('of a host that was only scaled to zero, and comes back while we wait, leaves the pipeline as it was', async () => {
+  it('an adoption of a host that was only scaled to zero, and comes back while we wait, leaves the pipeline as it was', async () => {
     const { world, prefix, host } = await stage();
     await host.work();
     world.clock.meanwhile = async (sofar) => {
@@ -79,7 +79,7 @@ describe('adopting', () => {
     expect(await world.documents(await world.ownPrefix())).toEqual([]);
   });
 
-  it('where that host never checkpointed asks where to begin', async () => {
+  it('an adoption where that host never checkpointed asks where to begin', async () => {
     const { world, prefix, host } = await stage(2);
     await host.stop();
     const error = await world.refusal(leasesAdopt, { prefix });
@@ -97,7 +97,7 @@ describe('adopting', () => {
     expect(await summaries(world)).toHaveLength(20);
   });
 
-  it.each(['java-pk', 'java-epk'] as const)('takes over a %s service', async (dialect) => {
+  it.each(['java-pk', 'java-epk'] as const)('an adoption takes over a %s service', async (dialect) => {
     const world = await leaseWorld(1);
     await world.write(0, 10);
     const range = { min: '', max: 'FF' };
@@ -116,7 +116,7 @@ describe('adopting', () => {
     expect(readDocument(back)).toMatchObject({ kind: 'lease', dialect, position: '"10"', owner: null });
   });
 
-  it('refuses what it can’t do, and says what could be done', async () => {
+  it('an adoption refuses what it can’t do, and says what could be done', async () => {
     const { world, prefix, host } = await stage(1);
     await host.work();
     await host.stop();
@@ -144,7 +144,7 @@ describe('adopting', () => {
 });
 
 describe('handing back', () => {
-  it('lets the other host go on exactly where the pipeline stopped', async () => {
+  it('handing back lets the other host go on exactly where the pipeline stopped', async () => {
     const { world, prefix, host, seen } = await stage();
     await host.work();
     await host.stop();
@@ -161,7 +161,7 @@ describe('handing back', () => {
     expect((await world.audit()).map(({ verb }) => verb)).toEqual(['leases adopt', 'leases handback']);
   });
 
-  it('is refused while changes are set aside, and so is an export of the pipeline’s positions', async () => {
+  it('handing back is refused while changes are set aside, and so is an export of the pipeline’s positions', async () => {
     const { world, prefix, host } = await stage(1);
     await host.work();
     await host.stop();
@@ -180,7 +180,7 @@ describe('handing back', () => {
     await world.run(leasesHandback, { prefix });
   });
 
-  it('while the pipeline still runs is refused', async () => {
+  it('handing back while the pipeline still runs is refused', async () => {
     const { world, prefix, host } = await stage(1);
     await host.work();
     await host.stop();
@@ -194,7 +194,7 @@ describe('handing back', () => {
     expect(positions(await world.documents(prefix))).toEqual(before);
   });
 
-  it('needs positions to hand back, for every range, and leases to hand them to', async () => {
+  it('handing back needs positions to hand back, for every range, and leases to hand them to', async () => {
     const { world, prefix, host } = await stage(2);
     await host.work();
     await host.stop();

@@ -48,7 +48,7 @@ describe('the storefront', () => {
   beforeEach(() => open(STOREFRONT));
   afterEach(close);
 
-  test('imported, is read back without errors and with the same containers, keys and policies', async () => {
+  test('the storefront, imported, is read back without errors and with the same containers, keys and policies', async () => {
     const to = await folder({ 'rps.json': JSON.stringify({ Orders: { reads: { peak: 90, average: 12 } } }) });
     const { code, stdout } = await cli(['model', 'import', '.', '--metrics', 'rps.json'], { directory: to });
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('cosmosdb_data_model.md') });
@@ -76,7 +76,7 @@ describe('the storefront', () => {
     });
   });
 
-  test('redacted, nothing that a person wrote is left, and references are', async () => {
+  test('the storefront, redacted, has nothing that a person wrote, and its references stay', async () => {
     const to = await folder();
     expect((await cli(['model', 'import', '.', '--redact'], { directory: to })).code).toBe(0);
     const text = await readFile(join(to, 'cosmosdb_data_model.md'), 'utf8');
@@ -90,7 +90,7 @@ describe('the storefront', () => {
     expect(examples('Orders')[0]?.['placedAt']).toMatch(/^2000-01-01T00:00:00Z$/);
   });
 
-  test('is refused where documents are there, and planned without writing', async () => {
+  test('the storefront is refused where documents are there, and planned without writing', async () => {
     const to = await folder({ 'cosmosdb_data_model.md': '# mine\n' });
     const refused = await cli(['model', 'import', '.'], { directory: to });
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('already exists') });
@@ -107,7 +107,7 @@ describe('the storefront', () => {
     expect(misformed).toMatchObject({ code: 2, stderr: expect.stringContaining('Orders.reads') });
   });
 
-  test('doesn’t drift from its own examples', async () => {
+  test('the storefront doesn’t drift from its own examples', async () => {
     const { code, stdout } = await cli(await against(STOREFRONT), { directory: root });
     expect(stdout).toContain('no drift');
     expect(code).toBe(0);

@@ -87,7 +87,7 @@ async function running(stage: Stage): Promise<App> {
   return app;
 }
 
-it('has what was archived before it began, lets nothing leave meanwhile, and is as it should be when it becomes current', async () => {
+it('a rebuild has what was archived before it began, lets nothing leave meanwhile, and is as it should be when it becomes current', async () => {
   await using stage = await coldStage();
   const { settings, services, loaded, second } = stage;
   const sweeping = () => sweep({ settings, services, loaded, signal, screen });

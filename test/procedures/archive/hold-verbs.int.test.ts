@@ -74,7 +74,7 @@ it('an erasure leaves what a hold keeps, and the release removes it', async () =
   expect(erased.ok).toBe(false);
   expect(certificate.held).toHaveLength(kept.length);
   expect(erased.text).toContain('`millrace archive hold end` removes them');
-  // The record of the hold needs the tenant, so the certificate says it, and counts it as nobody's document.
+  // The record of the hold needs the tenant, so the certificate says it, and counts it as no one's document.
   expect(certificate.mentions).toEqual({});
   expect(certificate.stays.map(({ what }) => what)).toContain(
     'the record of the legal hold, with the name of the tenant',
@@ -143,7 +143,7 @@ it('a tenant that has nothing archived yet is held where the account can', async
   });
 });
 
-it('refuses what no hold can cover', async () => {
+it('a hold refuses what no hold can cover', async () => {
   const [stage] = await staged(holding.connectionString, 'refused');
   await using _ = stage;
   const hold = (...more: string[]) => cli(['archive', 'hold', 'add', ...more]);

@@ -1,6 +1,6 @@
 // `archive restore --into` and `--id`, by the command line, on Azurite. ARC-H25 to ARC-H28.
-import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import type { ContainerClient } from '@azure/storage-blob';
+import { expect, it } from 'vitest';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { Views } from '../../../src/engine/views/views.ts';
 import { erase } from '../../../src/procedures/erase/erase.ts';
@@ -8,35 +8,18 @@ import { assertInto } from '../../../src/procedures/archive/into.ts';
 import { loadPipeline } from '../../../src/runtime/pipeline/load-pipeline.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { cli } from '../../cli/cli.ts';
-import { type Azurite, startAzurite } from '../../support/azurite.ts';
+import { useArchiveStage } from '../../support/archive-stage.ts';
 import { ERASE, eraseOptions } from '../tenants/leaving.ts';
-import { COLD, type Stage, openStage } from '../../support/stage.ts';
+import { COLD, type Stage } from '../../support/stage.ts';
 
-let azurite: Azurite;
 let stage: Stage;
 let blobs: ContainerClient;
-let used = 0;
-
-beforeAll(async () => {
-  azurite = await startAzurite();
-});
-afterAll(async () => {
-  await azurite?.close();
-});
-beforeEach(async () => {
-  const { connectionString } = azurite;
-  const container = `into-${(used += 1)}`;
-  stage = await openStage({}, COLD, { connectionString, container });
-  blobs = BlobServiceClient.fromConnectionString(connectionString).getContainerClient(container);
-  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: COLD })) vi.stubEnv(name, value);
+useArchiveStage(COLD, async (opened) => {
+  ({ stage, blobs } = opened);
   for (let n = 0; n < 6; n++) await stage.container('Orders').items.create(order(n));
   await derived();
   const { code, stderr } = await cli(['archive', 'sweep']);
   if (code !== 0) throw new Error(stderr);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
 });
 
 const order = (n: number): Doc & { id: string } => ({

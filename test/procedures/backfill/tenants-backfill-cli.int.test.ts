@@ -22,7 +22,7 @@ const backfill = (...args: string[]) =>
   cli(['tenants', 'backfill', '--container', 'Orders', ...args, '--pipeline', TENANTS]);
 const FROM = ['--from', 'Customers.storeId', '--by', 'customerId'];
 
-it('shows what it would do, and changes nothing', async () => {
+it('a backfill shows what it would do, and changes nothing', async () => {
   const before = await stored(stage, 'Orders');
   const { code, stdout } = await backfill(...FROM, '--dry-run', '--json');
   expect(code).toBe(0);
@@ -42,7 +42,7 @@ it('shows what it would do, and changes nothing', async () => {
   expect(await stored(stage, 'Orders')).toEqual(before);
 });
 
-it('asks for a confirmation, writes, and leaves a record and nothing in progress', async () => {
+it('a backfill asks for a confirmation, writes, and leaves a record and nothing in progress', async () => {
   expect(await backfill(...FROM)).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
   const { code, stdout } = await backfill(...FROM, '--yes');
   expect({ code, stdout }).toMatchObject({
@@ -59,7 +59,7 @@ it('asks for a confirmation, writes, and leaves a record and nothing in progress
   expect(JSON.parse((await backfill(...FROM, '--dry-run', '--json')).stdout)).toEqual({ steps: [], ru: 0 });
 });
 
-it('names the documents that it finds no value for: exit code 1', async () => {
+it('a backfill names the documents that it finds no value for: exit code 1', async () => {
   await stage.container('Orders').items.upsert(order('lost', { customerId: 'nobody' }));
   const { code, stdout } = await backfill(...FROM, '--yes');
   expect(code).toBe(1);
@@ -73,7 +73,7 @@ it.each([
   [['--from', 'Nothing.storeId', '--by', 'customerId'], 'container-missing'],
   [['--value', 'b', '--container', 'Days'], 'backfill-key'],
   [['--value', 'b', '--container', 'Countries'], 'not-found'],
-])('refuses %j', async (args, code) => {
+])('a backfill refuses %j', async (args, code) => {
   for (const mode of ['--yes', '--dry-run']) {
     const result = await backfill(...args, mode, '--json');
     expect(result.code).toBe(2);

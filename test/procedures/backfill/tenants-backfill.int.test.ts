@@ -27,7 +27,7 @@ const put = (...docs: readonly (Doc & { id: string })[]) =>
   Promise.all(docs.map((doc) => shop.container('Orders').items.upsert(doc)));
 
 describe('values', () => {
-  it('come from another field of the document, and everything else in it stays', async () => {
+  it('values come from another field of the document, and everything else in it stays', async () => {
     await put(
       order('deep', { shop: { storeId: 's7' }, tags: ['x'] }),
       order('has', { storeId: 's1' }),
@@ -42,7 +42,7 @@ describe('values', () => {
     expect(await stored(shop, 'Orders')).toEqual(found);
   });
 
-  it('come from a document that this one names, and documents without one are named and left alone', async () => {
+  it('values come from a document that this one names, and documents without one are named and left alone', async () => {
     await put(
       order('known', { customerId: 'c0' }),
       order('stranger', { customerId: 'c9' }),
@@ -58,7 +58,7 @@ describe('values', () => {
     expect((await stored(shop, 'Orders'))['stranger']).not.toHaveProperty('storeId');
   });
 
-  it('are found again where the document changed between the read and the write', async () => {
+  it('values are found again where the document changed between the read and the write', async () => {
     const { resource } = await shop.container('Orders').items.upsert(order('o', { at: 's3' }));
     await put(order('o', { at: 's4', cents: 7 }));
     expect(await write(due(resource ?? {}, 's3'), access(), writing('at'))).toBe('written');
@@ -67,7 +67,7 @@ describe('values', () => {
 });
 
 describe('documents', () => {
-  it('of a type alone, derived ones, and those that leave for the archive are told apart', async () => {
+  it('documents of a type alone, derived ones, and those that leave for the archive are told apart', async () => {
     await put(
       order('one'),
       order('other', { type: 'note' }),
@@ -89,7 +89,7 @@ describe('documents', () => {
     );
   });
 
-  it('that got the tenant, or were deleted, meanwhile are left alone', async () => {
+  it('documents that got the tenant, or were deleted, meanwhile are left alone', async () => {
     const [first, second] = await put(order('given'), order('gone'));
     await put(order('given', { storeId: 'theirs' }));
     await shop.container('Orders').item('gone', 'c1').delete();
@@ -98,7 +98,7 @@ describe('documents', () => {
     expect(await stored(shop, 'Orders')).toMatchObject({ given: { storeId: 'theirs' } });
   });
 
-  it('whose keys move, or are on another shard, are left alone and named', async () => {
+  it('documents whose keys move, or are on another shard, are left alone and named', async () => {
     await put(order('here', { customerId: 'c1' }), order('moves', { customerId: 'c2' }));
     const foreign = () => Promise.resolve((key: readonly unknown[]) => key[0] === 'c2');
     const result = await run(quiet(shop), { values: { value: 's5' }, foreign });
@@ -107,7 +107,7 @@ describe('documents', () => {
     expect((await stored(shop, 'Orders'))['moves']).not.toHaveProperty('_mr');
   });
 
-  it('that the container refuses are named', async () => {
+  it('documents that the container refuses are named', async () => {
     await shop.container('Orders').delete();
     await shop.services.place.database.containers.create({
       id: 'Orders',
@@ -119,7 +119,7 @@ describe('documents', () => {
     expect({ left, examples }).toMatchObject({ left: 1, examples: [{ id: 'second', why: /unique key/ }] });
   });
 
-  it('without a value in their key are named', async () => {
+  it('documents without a value in their key are named', async () => {
     await shop.container('Orders').items.upsert({ id: 'keyless', type: 'order' });
     const { left, examples } = await run(quiet(shop), { values: { value: 's1' } });
     expect({ left, examples }).toMatchObject({ left: 1, examples: [{ id: 'keyless', why: /customerId/ }] });
@@ -138,7 +138,7 @@ describe('the life of a document', () => {
     ['its container’s', 500, undefined, 500],
     ['none', 500, -1, undefined],
     ['none where the container has none', undefined, 1_000, undefined],
-  ])('stays as it was: %s', async (_, defaultTtl, ttl, whole) => {
+  ])('the life of a document stays as it was: %s', async (_, defaultTtl, ttl, whole) => {
     const { resource } = await shop.container('Orders').read();
     await shop.container('Orders').replace({
       id: 'Orders',
@@ -159,7 +159,7 @@ describe('the life of a document', () => {
 });
 
 describe('reactions', () => {
-  it('get what applications wrote, and no backfill', async () => {
+  it('reactions get what applications wrote, and no backfill', async () => {
     await put(order('o1', { cents: 1 }), order('o2', { cents: 2 }));
     const app = await shop.host();
     await app.drained(signal);
@@ -181,7 +181,7 @@ describe('reactions', () => {
     ]);
   });
 
-  it('get every version that applications wrote, and no backfill, by the feed of all versions', async () => {
+  it('reactions get every version that applications wrote, and no backfill, by the feed of all versions', async () => {
     await shop[Symbol.asyncDispose]();
     shop = await openShop({}, undefined, 'all-versions');
     await addCustomers(shop);
@@ -199,7 +199,7 @@ describe('reactions', () => {
     ]);
   });
 
-  it('lose no change that no host has processed: its document waits', async () => {
+  it('reactions lose no change that no host has processed: its document waits', async () => {
     await put(order('o1'));
     const waiting = await run(shop, { patienceMs: 0 });
     expect(waiting).toMatchObject({
@@ -214,7 +214,7 @@ describe('reactions', () => {
     expect(shop.reactions.map(({ id, storeId }) => [id, storeId])).toEqual([['o1', undefined]]);
   });
 
-  it('get a document whose change they have parked, since they never had it', async () => {
+  it('reactions get a document whose change they have parked, since they never had it', async () => {
     await shop[Symbol.asyncDispose]();
     shop = await openShop({}, ({ id, storeId }) => id === 'bad' && storeId === undefined);
     await addCustomers(shop);
@@ -262,7 +262,7 @@ it('positions count once a letter that was written before them must be visible, 
 });
 
 describe('one process', () => {
-  it('backfills a container at a time; what another died in is resumed', async () => {
+  it('one process backfills a container at a time, and what another died in is resumed', async () => {
     await put(order('o1'));
     const lock = { id: 'Orders', pk: 'backfilling', type: 'millrace.backfilling', holder: 'x', actor: 'root' };
     const renewedAt = new Date().toISOString();
@@ -272,7 +272,7 @@ describe('one process', () => {
     expect(await run(quiet(shop), { clock: later })).toMatchObject({ written: 1, left: 0 });
   });
 
-  it('of two at once is refused', async () => {
+  it('of two backfills at once one is refused', async () => {
     await put(order('o1'));
     const ended = await Promise.allSettled([run(quiet(shop)), run(quiet(shop))]);
     expect(ended.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
@@ -280,7 +280,7 @@ describe('one process', () => {
     expect((await stored(shop, 'Orders'))['o1']).toMatchObject({ storeId: 's1' });
   });
 
-  it('writes through the write gate, and not where writers no longer write', async () => {
+  it('a backfill writes through the write gate, and not where writers no longer write', async () => {
     await put(order('o1'));
     const { state } = shop.services.place;
     const gate = await ensureGate(state, 'Orders');

@@ -27,11 +27,11 @@ describe('a value', () => {
     expect(await fromField('a.b', TEXT).of([{ a: { b: value } }], UNUSED)).toEqual([expected]);
   });
 
-  it('of more than 1,000 characters is none', async () => {
+  it('a value of more than 1,000 characters isn’t a tenant', async () => {
     expect(await fromField('a', TEXT).of([{ a: 'x'.repeat(1_001) }], UNUSED)).toMatchObject([{ why: /not a tenant/ }]);
   });
 
-  it('is a number where the tenants are numbers', async () => {
+  it('a value is a number where the tenants are numbers', async () => {
     expect(await fromField('a', NUMBER).of([{ a: 0 }, { a: '7' }], UNUSED)).toEqual([
       { value: 0 },
       { why: 'it has "7" as a, which is not a tenant: a finite number' },
@@ -76,7 +76,7 @@ describe('the options', () => {
     expect(check).toThrow(invalid(message));
   });
 
-  it('are refused where the other document can only be read with the missing value', () => {
+  it('the options are refused where the other document can only be read with the missing value', () => {
     const open = (by: string, keyPaths: string[][]) => () => {
       const lookup = lookupOf({ from: 'Customers.tenant', by });
       return lookup && byLookup(lookup, TEXT, keyPaths);
@@ -98,12 +98,12 @@ describe('what is left of a life', () => {
     ['nothing that ends', -1, 100, 30, undefined],
     ['nothing that ends, where the container has no time to live', 100, undefined, 30, undefined],
     ['never the number that means leaving', LEAVING_TTL_S + 1, -1, 1, LEAVING_TTL_S - 1],
-  ])('is %s', (_, ttl, defaultTtl, seconds, left) => {
+  ])('what is left of a life is %s', (_, ttl, defaultTtl, seconds, left) => {
     expect(at(ttl, defaultTtl, seconds)).toBe(left);
   });
 });
 
-it('counts by this machine’s clock until the service has been asked', () => {
+it('the life that is left counts by this machine’s clock until the service has been asked', () => {
   const clock = new ManualClock();
   expect(new ServiceClock(clock).now()).toBe(1_000);
 });

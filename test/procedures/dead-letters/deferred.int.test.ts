@@ -7,7 +7,7 @@ import { leaseWorld } from '../../verbs/leases/lease-world.ts';
 
 const ASKED = { deferred: 'Gone', reason: 'it was removed' };
 
-it('is reported by doctor, and can be discarded; what hosts drain can’t', async () => {
+it('what is set aside is reported by doctor, and can be discarded; what hosts drain can’t', async () => {
   const world = await leaseWorld();
   const { state } = world.stage.services.place;
   const { name } = world.stage.loaded.pipeline;

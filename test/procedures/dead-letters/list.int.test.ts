@@ -107,7 +107,7 @@ it('a sample is the oldest letters of the selection', async () => {
   expect(sample.map(({ id }) => id)).toEqual(['o1', 'o2']);
 });
 
-it('discards all letters of one code, and leaves the others', async () => {
+it('a discard discards all letters of one code, and leaves the others', async () => {
   await park('a@1', 1, refusal('o1', 'x'), refusal('o2', 'y'), refusal('o3', 'x'));
   const discard = (...flags: string[]) =>
     cli(['dead-letters', 'discard', ...flags, '--reason', 'a wrong import', '--yes', '--pipeline', STOREFRONT]);

@@ -61,7 +61,7 @@ const day = async () =>
 const letters = () => new DeadLetters(stage.services.place.state).list();
 
 describe('redriving', () => {
-  it('applies what could not be applied, once it can be', async () => {
+  it('a redrive applies what could not be applied, once it can be', async () => {
     await upsert(order('good'));
     await upsert(order('bad1', 7));
     await derive();
@@ -78,7 +78,7 @@ describe('redriving', () => {
     expect(await letters()).toEqual([]);
   });
 
-  it('reads what is parked once for many letters, not once for each', async () => {
+  it('a redrive reads what is parked once for many letters, not once for each', async () => {
     for (let n = 0; n < 120; n++) await upsert({ ...order(`bad${n}`, 1), storeId: `s${n}` });
     await derive();
     expect(await letters()).toHaveLength(240);
@@ -90,7 +90,7 @@ describe('redriving', () => {
     expect(await letters()).toEqual([]);
   });
 
-  it('leaves a newer version to the feed', async () => {
+  it('a redrive leaves a newer version to the feed', async () => {
     await upsert(order('bad1', 7));
     await derive();
     broken = false;
@@ -101,7 +101,7 @@ describe('redriving', () => {
     expect(await summary('bad1')).toMatchObject({ cents: 9 });
   });
 
-  it('takes back what is left of a document that is gone', async () => {
+  it('a redrive takes back what is left of a document that is gone', async () => {
     await upsert({ ...order('bad1', 7), id: 'later-bad' });
     await derive();
     expect(await day()).toMatchObject({ orders: 1 });
@@ -120,7 +120,7 @@ describe('redriving', () => {
     expect(await letters()).toEqual([]);
   });
 
-  it('is the same by two at once, beside the live hosts', async () => {
+  it('a redrive is the same by two at once, beside the live hosts', async () => {
     for (let n = 0; n < 12; n++) await upsert(order(`bad${n}`, 1));
     await derive();
     expect(await letters()).toHaveLength(24);
@@ -145,7 +145,7 @@ describe('what is parked', () => {
     protected override async onShutdown(): Promise<void> {}
   }
 
-  it('is counted by projection with the age of the oldest, for alerts and on the status screen', async () => {
+  it('what is parked is counted by projection with the age of the oldest, for alerts and on the status screen', async () => {
     const reader = new Reader();
     const meterProvider = new MeterProvider({ readers: [reader] });
     const measured = async (): Promise<Record<string, unknown>> => {
@@ -199,11 +199,11 @@ describe('on the command line', () => {
     await derive();
   });
 
-  it('keeps no secret in a letter', async () => {
+  it('the command line keeps no secret in a letter', async () => {
     expect((await millrace('dead-letters', 'show', 'bad1')).stdout).toContain('No password=*** for this order');
   });
 
-  it('redrives, and says what came of it', async () => {
+  it('the command line redrives, and says what came of it', async () => {
     expect((await millrace('dead-letters', 'redrive', '--dry-run')).stdout).toContain(
       'apply Orders/bad1 to days@1 again',
     );
@@ -235,7 +235,7 @@ describe('on the command line', () => {
     expect(none.stderr).toContain(told);
   });
 
-  it('discards with a reason, one projection or document at a time, and writes down who did', async () => {
+  it('the command line discards with a reason, one projection or document at a time, and writes down who did', async () => {
     expect((await millrace('dead-letters', 'discard', '--reason', 'old')).code).toBe(2);
     expect((await millrace('dead-letters', 'discard', 'bad1')).code).toBe(2);
     expect((await millrace('dead-letters', 'discard', 'bad1', '--reason', 'a test order')).stderr).toContain('--yes');

@@ -31,7 +31,7 @@ async function doctor(): Promise<{ code: number; of: (check: string) => Finding[
 }
 
 describe('doctor', () => {
-  it('finds nothing wrong where a host runs, and looks at everything', async () => {
+  it('`doctor` finds nothing wrong where a host runs, and looks at everything', async () => {
     const app = await live(stage);
     await writeAny(stage, new Random(1));
     await app.drained(signal);
@@ -54,7 +54,7 @@ describe('doctor', () => {
     expect((await doctor()).of('leases')).toContainEqual(expect.objectContaining({ verdict: 'doubtful' }));
   });
 
-  it('says what is missing and how to make it', async () => {
+  it('`doctor` says what is missing and how to make it', async () => {
     await stage.container('Days').delete();
     await stage.services.global.leases.delete();
     const { code, of } = await doctor();
@@ -69,7 +69,7 @@ describe('doctor', () => {
     expect(stdout.match(/Run `millrace model apply`/g)).toHaveLength(1);
   });
 
-  it('says of a host that waits for the first change what it waits for', async () => {
+  it('`doctor` says of a host that waits for the first change what it waits for', async () => {
     const app = await live(stage);
     await app.drained(signal);
     expect((await doctor()).of('views')).toMatchObject([
@@ -78,7 +78,7 @@ describe('doctor', () => {
     await app.stop();
   });
 
-  it('says what is wrong with the settings, and stops there', async () => {
+  it('`doctor` says what is wrong with the settings, and stops there', async () => {
     vi.stubEnv('COSMOS', 'AccountEndpoint=http://127.0.0.1:1/;AccountKey=bm9uZQ==;');
     const { code, of } = await doctor();
     expect(code).toBe(1);
@@ -87,7 +87,7 @@ describe('doctor', () => {
     expect((await doctor()).of('settings')).toMatchObject([{ verdict: 'bad' }]);
   });
 
-  it('and every verb say what an identity may not do, and which role it lacks', async () => {
+  it('`doctor` and every verb say what an identity may not do, and which role it lacks', async () => {
     const denied = ['create', 'upsert', 'replace'].map((operation) => ({ operation, status: 403 }) as const);
     stage.emulator.faults({ rules: denied });
     for (const verb of [
@@ -104,7 +104,7 @@ describe('doctor', () => {
     expect(stdout).toContain('may not write in millrace');
   });
 
-  it('names the sink that an identity may not write, and so does status, by what its host says', async () => {
+  it('`doctor` names the sink that an identity may not write, and so does status, by what its host says', async () => {
     const app = await live(stage);
     await writeAny(stage, new Random(1));
     await app.drained(signal);
@@ -150,7 +150,7 @@ describe('doctor', () => {
     await app.stop();
   });
 
-  it('names the source that an identity may not read', async () => {
+  it('`doctor` names the source that an identity may not read', async () => {
     stage.emulator.faults({ rules: [{ container: 'Customers', operation: 'read', status: 403 }] });
     expect((await doctor()).of('rights')).toContainEqual(
       expect.objectContaining({
@@ -160,7 +160,7 @@ describe('doctor', () => {
     );
   });
 
-  it('sees what somebody left half done', async () => {
+  it('`doctor` sees what somebody left half done', async () => {
     const app = await live(stage);
     await writeAny(stage, new Random(1));
     await app.drained(signal);

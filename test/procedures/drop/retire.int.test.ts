@@ -64,7 +64,7 @@ afterEach(async () => {
 });
 
 describe('a projection that the pipeline no longer declares', () => {
-  it('is held until it is removed: then hosts go on, and nothing of it is left', async () => {
+  it('a projection that the pipeline no longer declares is held until it is removed: then hosts go on, and nothing of it is left', async () => {
     const old = await start('old', stage);
     await stage.container('Orders').items.upsert(order('o1', 1));
     await stage.container('Orders').items.upsert(order('bad', 1, { placedAt: 7 }));
@@ -98,7 +98,7 @@ describe('a projection that the pipeline no longer declares', () => {
     expect(await asked(without, 'days')).toBeUndefined();
   });
 
-  it('goes on where it was stopped, and may be declared and built again', async () => {
+  it('the removal of a projection goes on where it was stopped, and the projection may be declared and built again', async () => {
     const old = await start('old', stage);
     await stage.container('Orders').items.upsert(order('o1', 1));
     await old.drained(signal);
@@ -124,7 +124,7 @@ describe('a projection that the pipeline no longer declares', () => {
     expect(found).toEqual(expected);
   });
 
-  it('takes the leases along that nothing else needs', async () => {
+  it('the removal of a projection takes the leases along that nothing else needs', async () => {
     const old = await start('old', stage);
     await stage.container('Orders').items.upsert(order('o1', 1));
     await old.drained(signal);
@@ -141,7 +141,7 @@ describe('a projection that the pipeline no longer declares', () => {
     expect(await count('Orders')).toBeGreaterThan(0);
   });
 
-  it('ends a pause of what has no versions, which would hold its sources for ever', async () => {
+  it('the removal of a projection ends a pause of what has no versions, which would hold its sources for ever', async () => {
     const old = await start('old', without);
     await stage.container('Orders').items.upsert(order('o1', 1));
     await old.drained(signal);
@@ -156,7 +156,7 @@ describe('a projection that the pipeline no longer declares', () => {
     expect(Object.keys((await views().read()) ?? {})).not.toContain('gone');
   });
 
-  it('is not removed while something depends on it', async () => {
+  it('a projection that the pipeline no longer declares is not removed while something depends on it', async () => {
     const old = await start('old', stage);
     await stage.container('Orders').items.upsert(order('o1', 1));
     await old.drained(signal);

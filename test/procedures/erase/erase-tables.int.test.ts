@@ -113,7 +113,7 @@ const parts = async (more: Partial<EraseOptions> = {}): Promise<EraseOptions> =>
   ...more,
 });
 
-it('removes the rows, children and guards of the tenant from every content, and no row of others', async () => {
+it('an erasure removes the rows, children and guards of the tenant from every content, and no row of others', async () => {
   // A content that replaced the first one, and one that is being filled.
   const orders = layoutsOf(stage.loaded).find(({ projection }) => projection === 'orders')!;
   const contents = new TableContents(orders, database);
@@ -149,7 +149,7 @@ it('removes the rows, children and guards of the tenant from every content, and 
   expect(certificate.stays.map(({ what }) => what).join()).not.toContain('other systems');
 });
 
-it('killed before or after any statement and run again, it ends as if it had not been', async () => {
+it('an erasure that was killed before or after any statement and run again ends as if it had not been', async () => {
   const before = await rows();
   for (const name of before.keys())
     await client.query(`CREATE TABLE public.saved_${name} AS SELECT * FROM millrace.${name}`);
@@ -197,7 +197,7 @@ function dying(nth: number, early: boolean): Database {
   };
 }
 
-it('begins nothing where the role may not delete rows, and leaves a table of another pipeline', async () => {
+it('an erasure begins nothing where the role may not delete rows, and leaves a table of another pipeline', async () => {
   await client.query(`CREATE TABLE millrace.tickets_v1 (store_id text, id text, PRIMARY KEY (store_id, id))`);
   await client.query(`INSERT INTO millrace.tickets_v1 VALUES ($1, 't')`, [GONE]);
   await client.query(

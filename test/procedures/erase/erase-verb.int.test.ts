@@ -64,7 +64,7 @@ async function erased(input: object): Promise<{ value: Certificate; text: string
   }
 }
 
-it('refuses what is no tenant of the pipeline', async () => {
+it('`tenants erase` refuses what is no tenant of the pipeline', async () => {
   await fill(stage);
   const refused = async (...given: string[]): Promise<string[]> => {
     const { code, stderr } = await cli(['tenants', 'erase', '--yes', ...given]);
@@ -85,7 +85,7 @@ it('refuses what is no tenant of the pipeline', async () => {
   expect(naming(await everything(stage, blobs), 'millrace.erasures')).toEqual([]);
 });
 
-it('begins nothing without the right to delete', async () => {
+it('an erasure begins nothing without the right to delete', async () => {
   for (const container of ['Customers', 'millrace']) {
     stage.emulator.faults({ rules: [{ operation: 'delete', container, status: 403 }] });
     const { code, stderr } = await cli(['tenants', 'erase', GONE, '--yes']);
@@ -112,7 +112,7 @@ it('plans in counts, and changes nothing', async () => {
   expect(await everything(stage, blobs)).toEqual(before);
 });
 
-it('erases, certifies in a file and in the state container, and names the tenant nowhere', async () => {
+it('an erasure erases, certifies in a file and in the state container, and names the tenant nowhere', async () => {
   const { value, text, ok, waited } = await erased({ tenant: GONE, out: 'erased.json' });
   expect(ok).toBe(true);
   expect(waited).toBeGreaterThanOrEqual(2 * 197_000);
@@ -140,7 +140,7 @@ it('erases, certifies in a file and in the state container, and names the tenant
   expect((await erased({ tenant: GONE })).waited).toBeLessThan(2 * 197_000);
 });
 
-it('admits the tenant again, but not while it is removed', async () => {
+it('`tenants admit` admits the tenant again, but not while it is removed', async () => {
   const records = new ErasureRecords(stage.services.place.state, 'erase');
   const { id } = await records.begin('open-store', 0);
   await records.update(id, (one) => ({ ...one, state: 'removing' }));
@@ -166,7 +166,7 @@ it('admits the tenant again, but not while it is removed', async () => {
   expect(naming(await everything(stage, blobs), GONE).length).toBeGreaterThan(90);
 });
 
-it('is not offered over HTTP, where the tenant would stand in logs', () => {
+it('`tenants erase` is not offered over HTTP, where the tenant would stand in logs', () => {
   const names = offered(registry).map(operationName);
   expect(names).not.toContain('tenants erase');
   expect(names).toContain('tenants admit');

@@ -51,13 +51,13 @@ async function operation(verb: string): Promise<() => Promise<void>> {
 
 const options = (clock: Clock) => ({ state: stage.services.place.state, readLagMs: READ_LAG_MS, clock });
 
-it('until no host acts on what it read before, and no longer', async () => {
+it('an erasure waits until no host acts on what it read before, and no longer', async () => {
   const clock = new PassingClock();
   await passed(options(clock))(signal);
   expect(clock.monotonic()).toBe(BOUND_MS);
 });
 
-it('until long operations have ended that ran before, and for no later one', async () => {
+it('an erasure waits until long operations have ended that ran before, and for no later one', async () => {
   const endSweep = await operation('archive sweep');
   const endVerify = await operation('projections verify');
   let endLater: (() => Promise<void>) | undefined;
@@ -75,7 +75,7 @@ it('until long operations have ended that ran before, and for no later one', asy
   await Promise.all([endVerify(), endLater?.()]);
 });
 
-it('again in full after a process died in the wait, and not at all once it was waited for', async () => {
+it('an erasure waits again in full after a process died in the wait, and not at all once it was waited for', async () => {
   const records = new ErasureRecords(stage.services.place.state, 'waits');
   // A clock that is years behind, and one that is years ahead, say the same.
   const record = await records.begin('gone', Date.parse('2001-01-01T00:00:00Z'));

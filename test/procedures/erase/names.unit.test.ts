@@ -4,7 +4,7 @@ import { isNamed, namesIn, renamed } from '../../../src/procedures/erase/names.t
 const text = (tenant: string): RegExp => namesIn({ tenant, rule: { field: 'storeId', kind: 'string' } });
 const number = namesIn({ tenant: '7', rule: { field: 'storeId', kind: 'number' } });
 
-test('finds a tenant as a word of its own, at any depth, in texts and names', () => {
+test('a search for a tenant finds a tenant as a word of its own, at any depth, in texts and names', () => {
   const names = text('store-1');
   for (const value of [
     'store-1',
@@ -18,7 +18,7 @@ test('finds a tenant as a word of its own, at any depth, in texts and names', ()
     expect(isNamed(value, names)).toBe(false);
 });
 
-test('finds a tenant with characters that JSON or an expression escapes', () => {
+test('a search for a tenant finds a tenant with characters that JSON or an expression escapes', () => {
   const names = text('a"b\\(.*)');
   expect(isNamed('a"b\\(.*)', names)).toBe(true);
   expect(isNamed(JSON.stringify(['a"b\\(.*)']), names)).toBe(true);
@@ -30,7 +30,7 @@ test('a tenant that is a number is named by the whole text alone', () => {
   expect(isNamed({ text: 'the 7 of 2026-07-07', cents: 7 }, number)).toBe(false);
 });
 
-test('writes another name in place of the tenant’s', () => {
+test('the replacement of names writes another name in place of the tenant’s', () => {
   const given = { tenant: 'store-1', result: ['store-10', { 'store-1': 'of store-1' }], count: 1, none: null };
   expect(renamed(given, text('store-1'), 'erased')).toEqual({
     tenant: 'erased',

@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 
 it.each(['latest', 'all-versions'] as const)(
-  'erases beside a host that reads %s, while the tenants write',
+  'an erasure erases beside a host that reads %s, while the tenants write',
   async (feed) => {
     const { connectionString } = azurite;
     await using opened = await openStage({}, ERASE, { connectionString, container: feed });

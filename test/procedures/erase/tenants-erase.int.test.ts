@@ -1,7 +1,7 @@
 // docs/SPEC-erase.md, ERASE-R1 to ERASE-R7, ERASE-C1 and ERASE-C2.
-import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
+import type { ContainerClient } from '@azure/storage-blob';
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { ErasableStore } from '../../../src/archive/blobs/blob-store.ts';
 import { MillraceError, messageOf } from '../../../src/base/errors.ts';
 import { digestOf } from '../../../src/engine/erasures/record.ts';
@@ -9,34 +9,17 @@ import { Jobs } from '../../../src/jobs/jobs.ts';
 import { searchEverything } from '../../../src/procedures/erase/erase-search.ts';
 import { type EraseOptions, erase } from '../../../src/procedures/erase/erase.ts';
 import { startEmbeddedJobs } from '../../../src/host/dev/jobs-embedded.ts';
-import { type Azurite, startAzurite } from '../../support/azurite.ts';
+import { useArchiveStage } from '../../support/archive-stage.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
-import { type Stage, openStage } from '../../support/stage.ts';
+import type { Stage } from '../../support/stage.ts';
 import { ERASE, GONE, STAYS, eraseOptions, everything, fill, naming, setAside } from '../tenants/leaving.ts';
 
-let azurite: Azurite;
 let stage: Stage;
 let blobs: ContainerClient;
-let used = 0;
-
-beforeAll(async () => {
-  azurite = await startAzurite();
-});
-afterAll(async () => {
-  await azurite?.close();
-});
-beforeEach(async () => {
-  const { connectionString } = azurite;
-  const container = `erase-${(used += 1)}`;
-  stage = await openStage({}, ERASE, { connectionString, container });
-  blobs = BlobServiceClient.fromConnectionString(connectionString).getContainerClient(container);
-  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: ERASE })) vi.stubEnv(name, value);
+useArchiveStage(ERASE, async (opened) => {
+  ({ stage, blobs } = opened);
   await fill(stage);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
 });
 
 /** What is stored of the store that stays, and names no other. */
@@ -47,11 +30,11 @@ async function expectErased(before: ReadonlyMap<string, string>): Promise<void> 
   const after = await everything(stage, blobs);
   expect(naming(after, GONE)).toEqual([]);
   expect(ofOthers(before).map(([place]) => [place, after.get(place)])).toEqual(ofOthers(before));
-  // They name nobody: their places are digests.
+  // They name no one: their places are digests.
   expect([...after.values()].filter((text) => text.includes('"millrace.published"'))).toHaveLength(2);
 }
 
-it('removes everything of the tenant, and leaves another’s byte for byte', async () => {
+it('an erasure removes everything of the tenant, and leaves another’s byte for byte', async () => {
   const before = await everything(stage, blobs);
   expect(naming(before, GONE).length).toBeGreaterThan(90);
   expect(ofOthers(before).length).toBeGreaterThan(90);
@@ -75,39 +58,43 @@ it('removes everything of the tenant, and leaves another’s byte for byte', asy
   expect((await erase(options)).removed).toEqual(certificate.removed);
 });
 
-it('killed at any request and run again, it ends as if it had not been', { timeout: 120_000 }, async () => {
-  const seed = suiteSeed();
-  console.log(`seed ${seed}`);
-  const random = new Random(seed);
-  let before = await everything(stage, blobs);
-  let kills = 0;
-  for (let run = 0; kills < 30 && run < 100; run++) {
-    const options = await eraseOptions(stage);
-    // Early requests more often: a run that resumes sends fewer.
-    const nth = 1 + random.int(random.chance(0.6) ? 12 : 50);
-    const killed = random.chance(0.3) ? dying(options, 1 + random.int(25)) : options;
-    const effect = random.chance(0.5) ? 'after' : 'before';
-    if (killed === options) stage.emulator.faults({ rules: [{ nth, status: 400, effect }] });
-    const ended = await erase(killed).then(
-      () => true,
-      () => false,
-    );
-    stage.emulator.faults({});
-    await freed();
-    if (!ended) kills += 1;
-    else {
-      await expectErased(before);
-      await options.records.remove(options.record.id);
-      await fill(stage, [GONE]);
-      // The host of `fill` has drained it.
-      await setAside(stage, STAYS);
-      before = await everything(stage, blobs);
+it(
+  'an erasure that was killed at any request and run again ends as if it had not been',
+  { timeout: 120_000 },
+  async () => {
+    const seed = suiteSeed();
+    console.log(`seed ${seed}`);
+    const random = new Random(seed);
+    let before = await everything(stage, blobs);
+    let kills = 0;
+    for (let run = 0; kills < 30 && run < 100; run++) {
+      const options = await eraseOptions(stage);
+      // Early requests more often: a run that resumes sends fewer.
+      const nth = 1 + random.int(random.chance(0.6) ? 12 : 50);
+      const killed = random.chance(0.3) ? dying(options, 1 + random.int(25)) : options;
+      const effect = random.chance(0.5) ? 'after' : 'before';
+      if (killed === options) stage.emulator.faults({ rules: [{ nth, status: 400, effect }] });
+      const ended = await erase(killed).then(
+        () => true,
+        () => false,
+      );
+      stage.emulator.faults({});
+      await freed();
+      if (!ended) kills += 1;
+      else {
+        await expectErased(before);
+        await options.records.remove(options.record.id);
+        await fill(stage, [GONE]);
+        // The host of `fill` has drained it.
+        await setAside(stage, STAYS);
+        before = await everything(stage, blobs);
+      }
     }
-  }
-  expect(kills).toBe(30);
-  await erase(await eraseOptions(stage));
-  await expectErased(before);
-});
+    expect(kills).toBe(30);
+    await erase(await eraseOptions(stage));
+    await expectErased(before);
+  },
+);
 
 /** A process that was killed leaves its lock to its age. */
 async function freed(): Promise<void> {
@@ -144,7 +131,7 @@ function dying(options: EraseOptions, nth: number): EraseOptions {
   return { ...options, store: dies };
 }
 
-it('removes what a tenant writes meanwhile in another round, and gives up where it never ends', async () => {
+it('an erasure removes what a tenant writes meanwhile in another round, and gives up where it never ends', async () => {
   const before = await everything(stage, blobs);
   const late = { id: 'late', type: 'customer', storeId: GONE, name: 'Late' };
   const options = await eraseOptions(stage);
@@ -164,7 +151,7 @@ it('removes what a tenant writes meanwhile in another round, and gives up where 
   await expectErased(before);
 });
 
-it('removes the records of documents that expire while it waits: only these say whose they are', async () => {
+it('an erasure removes the records of documents that expire while it waits: only these say whose they are', async () => {
   const before = await everything(stage, blobs);
   const orders = stage.container('Orders');
   const options = await eraseOptions(stage);
@@ -198,7 +185,7 @@ it('one process at a time erases', async () => {
   await first;
 });
 
-it('removes the jobs that work for the tenant, and ended ones that name it', async () => {
+it('an erasure removes the jobs that work for the tenant, and ended ones that name it', async () => {
   await using datastore = await startEmbeddedJobs();
   const jobs = await Jobs.open(datastore.url, 'erase');
   const operation = (input: Record<string, unknown>) => ({ name: 'archive sweep', input, actor: 'test' });
@@ -253,7 +240,7 @@ async function rowsOf(url: string): Promise<string[]> {
   return found;
 }
 
-it('ends on a day with lagging replicas, lost answers and throttled requests', async () => {
+it('an erasure ends on a day with lagging replicas, lost answers and throttled requests', async () => {
   const before = await everything(stage, blobs);
   const options = { ...(await eraseOptions(stage)), readLagMs: 100 };
   stage.emulator.faults('adverse');
@@ -262,7 +249,7 @@ it('ends on a day with lagging replicas, lost answers and throttled requests', a
   await expectErased(before);
 });
 
-it('removes the copy of a document that a migration left in another container', async () => {
+it('an erasure removes the copy of a document that a migration left in another container', async () => {
   const { database, state } = stage.services.place;
   await database.containers.create({ id: 'OldOrders', partitionKey: { paths: ['/customerId'] } });
   const old = database.container('OldOrders');
@@ -279,7 +266,7 @@ it('removes the copy of a document that a migration left in another container', 
   expect(resources.map(({ storeId }) => storeId)).toEqual([STAYS]);
 });
 
-it('certifies by a digest what a hold keeps', async () => {
+it('an erasure certifies by a digest what a hold keeps', async () => {
   const options = await eraseOptions(stage);
   const { store, record } = options;
   const kept: string[] = [];
@@ -319,7 +306,7 @@ it('the search counts what mentions the tenant in documents of others, and leave
   expect(resource?.name).toBe(mention.name);
 });
 
-it('erases a tenant whose name is a word of the pipeline, and leaves that word alone', async () => {
+it('an erasure erases a tenant whose name is a word of the pipeline, and leaves that word alone', async () => {
   await erase(await eraseOptions(stage));
   await fill(stage, ['Orders']);
   await stage.services.place.state.items.create({

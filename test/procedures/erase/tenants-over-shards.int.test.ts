@@ -115,7 +115,7 @@ const deadMove = ({ shardOf }: { shardOf: (name: string) => { readonly id: strin
   });
 type Stage = Awaited<ReturnType<typeof given>>['stage'];
 
-it('lists the tenants of each place, and of the one that --shard names', async (context) => {
+it('`tenants list` lists the tenants of each place, and of the one that --shard names', async (context) => {
   const { millrace } = await shop(context);
   const { stdout, code } = await millrace('tenants', 'list', '--json');
   const { places } = JSON.parse(stdout) as { places: { place: string; value: ListedTenants }[] };
@@ -143,7 +143,7 @@ interface Line {
   readonly document: { readonly id: string };
 }
 
-it('exports the documents of all places, hot and cold, each with its shard, and none while the keys move', async (context) => {
+it('`tenants export` exports the documents of all places, hot and cold, each with its shard, and none while the keys move', async (context) => {
   const { stage, millrace, shardOf } = await shop(context);
   const out = join(folder, 'export.jsonl');
   const run = () => millrace('tenants', 'export', GONE, '--out', out, '--force', '--json');
@@ -164,7 +164,7 @@ it('exports the documents of all places, hot and cold, each with its shard, and 
   expect((await run()).code).toBe(0);
 });
 
-it('erases from all places, the archive’s entries included, and leaves what others have', async (context) => {
+it('`tenants erase` erases from all places, the archive’s entries included, and leaves what others have', async (context) => {
   const { stage, application, app, everything, naming, erase } = await shop(context);
   await app.stop();
   const before = await everything();
@@ -221,7 +221,7 @@ it('an erasure waits for a move of the tenant, and no move begins beside an eras
   expect(await naming()).toEqual([]);
 });
 
-it('looks into a shard that was added meanwhile, and names a shard that is detached', async (context) => {
+it('`tenants erase` looks into a shard that was added meanwhile, and names a shard that is detached', async (context) => {
   const { stage, app, naming, erase, shardOf } = await shop(context);
   await app.stop();
   await stage.addShard('east');

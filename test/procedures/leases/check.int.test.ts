@@ -23,7 +23,7 @@ function later(seconds: number): void {
 const lease = { version: 0, Owner: null, ContinuationToken: '"1"', properties: {} };
 
 describe('leases list', () => {
-  it('says of each lease who has it, how far behind it is, its state and why', async () => {
+  it('`leases list` says of each lease who has it, how far behind it is, its state and why', async () => {
     const world = await leaseWorld(2);
     await world.write(0, 10);
     await world.derive();
@@ -48,7 +48,7 @@ describe('leases list', () => {
     );
   });
 
-  it('shows the rates that the owner reported, of its own leases and while it holds them', async () => {
+  it('`leases list` shows the rates that the owner reported, of its own leases and while it holds them', async () => {
     const world = await leaseWorld(2);
     await world.write(0, 10);
     await world.derive();
@@ -98,7 +98,7 @@ describe('leases list', () => {
     expect(await ratesOf()).toEqual([]);
   });
 
-  it('lists leases where no state container exists', async () => {
+  it('`leases list` lists leases where no state container exists', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 1);
     await world.derive();
@@ -106,7 +106,7 @@ describe('leases list', () => {
     expect(await rows(world)).toContainEqual(expect.objectContaining({ container: 'Orders', rates: null }));
   });
 
-  it('counts once what the parts of a split have in common', async () => {
+  it('`leases list` counts once what the parts of a split have in common', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 10);
     await world.derive();
@@ -132,7 +132,7 @@ describe('leases list', () => {
     expect(await behind()).toSatisfy((sum: number) => sum >= 38 && sum <= 42);
   });
 
-  it('shows what is nobody’s, of nowhere, or double, and leaves it alone', async () => {
+  it('`leases list` shows what has no owner, of nowhere, or double, and leaves it alone', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 5);
     await world.derive();
@@ -166,7 +166,7 @@ describe('leases list', () => {
     expect(await world.documents()).toEqual(before);
   });
 
-  it('shows those of Java and .NET beside ours, in whatever kind of container', async () => {
+  it('`leases list` shows those of Java and .NET beside ours, in whatever kind of container', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 4);
     const java = world.namedPrefix('svc');
@@ -184,7 +184,7 @@ describe('leases list', () => {
 });
 
 describe('leases list --check', () => {
-  it('has nothing to say where all is well', async () => {
+  it('`leases list --check` has nothing to say where all is well', async () => {
     const world = await leaseWorld(2);
     await world.write(0, 5);
     await world.derive();
@@ -193,7 +193,7 @@ describe('leases list --check', () => {
     expect(text).toContain('no findings');
   });
 
-  it('says that no host has written for a bound, and that a source was never read', async () => {
+  it('`leases list --check` says that no host has written for a bound, and that a source was never read', async () => {
     const world = await leaseWorld(1);
     expect((await findings(world)).codes).toEqual(['never-started', 'never-started']);
     await world.derive();
@@ -207,7 +207,7 @@ describe('leases list --check', () => {
     expect((await findings(world, { absentAfter: 3_600 })).codes).toEqual([]);
   });
 
-  it('finds holes, orphaned and unexplained leases, and clocks that are wrong', async () => {
+  it('`leases list --check` finds holes, orphaned and unexplained leases, and clocks that are wrong', async () => {
     const world = await leaseWorld(2);
     await world.write(0, 6);
     await world.derive();
@@ -231,7 +231,7 @@ describe('leases list --check', () => {
     expect(found.every(({ hint }) => hint.length > 10)).toBe(true);
   });
 
-  it('finds a lease that is renewed and does not move, one that nobody renews, and a lock that was left', async () => {
+  it('`leases list --check` finds a lease that is renewed and does not move, one that no host renews, and a lock that was left', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 6);
     await world.derive();
@@ -246,7 +246,7 @@ describe('leases list --check', () => {
     expect((await findings(world, { absentAfter: 3_600 })).codes).toEqual(['lock-left', 'lease-expired']);
   });
 
-  it('looks at the container itself: time to live, key, throughput', async () => {
+  it('`leases list --check` looks at the container itself: time to live, key, throughput', async () => {
     const world = await leaseWorld(1);
     await world.derive();
     const { database } = world.leases;

@@ -37,7 +37,7 @@ const options = (of: Stage = stage): MigrateOptions => ({
 });
 
 describe(`migrating under sustained writes (seed ${SEED})`, () => {
-  it('loses nothing of 500 writes a second, leaves nothing on both sides, and pauses them for a moment; and back again', async () => {
+  it('a migration under sustained writes loses nothing of 500 writes a second, leaves nothing on both sides, and pauses them for a moment; and back again', async () => {
     const WRITES = 5_000;
     const writers = new Writers(stage, { seed: SEED, processes: 2, each: 5, documents: 200, batch: 10, everyMs: 180 });
     await writers.start();
@@ -71,7 +71,7 @@ describe(`migrating under sustained writes (seed ${SEED})`, () => {
     expect(moves.flatMap(({ late }) => late)).toEqual([]);
   });
 
-  it('whoever dies on the way, writers go on, and the next one finishes', async () => {
+  it('writers go on, whichever process dies on the way, and the next one finishes', async () => {
     const random = new Random(SEED);
     const writers = new Writers(stage, { seed: SEED, processes: 2, each: 4, everyMs: 20 });
     await writers.start();
@@ -116,7 +116,7 @@ async function dies(after: number): Promise<boolean> {
 }
 
 describe('documents', () => {
-  it('keep the time they have left, and those that have none stay behind', async () => {
+  it('documents that migrate keep the time they have left, and those that have none stay behind', async () => {
     const source = stage.container('Orders');
     await source.items.upsert({ id: 'short', type: 'order', storeId: 's1', customerId: 'c1', ttl: 1_000 });
     await source.items.upsert({ id: 'ever', type: 'order', storeId: 's1', customerId: 'c1', ttl: -1 });
@@ -129,7 +129,7 @@ describe('documents', () => {
     expect((await ttl('ever'))?.ttl).toBeUndefined();
   });
 
-  it('that would fall together, or lack the new key, are refused before anything is closed', async () => {
+  it('documents that would fall together, or lack the new key, are refused before anything is closed', async () => {
     const source = stage.container('Orders');
     for (const storeId of ['s1', 's2'])
       await source.items.upsert({ id: 'same', type: 'order', storeId, customerId: 'c1' });
@@ -139,7 +139,7 @@ describe('documents', () => {
     await expect(migrate(options())).rejects.toMatchObject({ code: 'key-missing' });
   });
 
-  it('of a container in another account arrive there', async () => {
+  it('documents of a container in another account arrive there', async () => {
     const { startEmulator } = await import('../../../src/emulator/index.ts');
     const other = await startEmulator();
     const client = connect({ kind: 'key', endpoint: other.endpoint, key: other.key });
@@ -182,7 +182,7 @@ it('a container that is on its way elsewhere is refused, until that is finished 
   expect(await migrate({ ...elsewhere, rollback: true })).toMatchObject({ into: 'Orders' });
 });
 
-it('into a container of the same name in another database ends as one of another name does', async () => {
+it('a migration into a container of the same name in another database ends as one of another name does', async () => {
   const { database } = await stage.services.place.database.client.databases.create({ id: 'other' });
   await database.containers.create({ id: 'Orders', partitionKey: { paths: ['/storeId'] }, defaultTtl: -1 });
   await stage.container('Orders').items.upsert({ id: 'a', type: 'order', storeId: 's1', customerId: 'c1' });
@@ -230,7 +230,7 @@ describe('a source that is written faster than it is copied', () => {
     return { said, done: migrate({ ...options(), clock, progress, warn: (text) => said.push(text), ...more }) };
   };
 
-  it('is reported with cause and hint, and migrated once less is written', async () => {
+  it('a source that is written faster than it is copied is reported with cause and hint, and migrated once less is written', async () => {
     await write(2_000);
     const { said, done } = copying(async (before) => write(before.length < 3 ? 1_200 : 0));
     expect(await done).toMatchObject({ copied: written, late: [] });
@@ -242,7 +242,7 @@ describe('a source that is written faster than it is copied', () => {
     expect(last).toContain(' 180 s ago');
   });
 
-  it('ends after its patience, and resumes', async () => {
+  it('a source that is written faster than it is copied ends after its patience, and resumes', async () => {
     await write(2_000);
     const { said, done } = copying(() => write(1_200), { patienceMs: 120_000 });
     await expect(done).rejects.toMatchObject({
@@ -271,7 +271,7 @@ describe('a source that is written faster than it is copied', () => {
     expect(pass.target).toEqual({ container: 'Orders' });
   });
 
-  it('says nothing where it comes nearer', async () => {
+  it('a migration says nothing where it comes nearer', async () => {
     await write(6_000);
     let pages = 0;
     const { said, done } = copying(() => write((pages += 1) < 6 ? 100 : 0), { patienceMs: 60_000 });
@@ -281,7 +281,7 @@ describe('a source that is written faster than it is copied', () => {
 });
 
 describe('a process that does not stop', () => {
-  it('keeps the gate from being passed by', async () => {
+  it('a process that does not stop keeps the gate from being passed by', async () => {
     await using gate = await openWriteGate(stage.services.place.state, 'Orders', { pollMs: 10 });
     const pass = await gate.enter();
     const migrating = migrate(options());
@@ -307,7 +307,7 @@ describe('after a migration the pipeline still reads the old container', () => {
   });
   afterEach(() => vi.unstubAllEnvs());
 
-  it('and the doctor says so, until it was taken back', async () => {
+  it('after a migration the pipeline still reads the old container and the doctor says so, until it was taken back', async () => {
     expect(await findings()).toEqual([]);
     await migrate(options());
     expect(await findings()).toEqual([
@@ -322,7 +322,7 @@ describe('after a migration the pipeline still reads the old container', () => {
     expect(await findings()).toEqual([]);
   });
 
-  it('also where the new one has the same name, in another account', async () => {
+  it('after a migration the pipeline still reads the old container, also where the new one has the same name, in another account', async () => {
     const gate = await ensureGate(stage.services.place.state, 'Orders');
     const target = { container: 'Orders', database: 'new', endpoint: 'https://new.documents.azure.com/' };
     await changeGate(stage.services.place.state, gate, { state: 'open', target });
@@ -336,7 +336,7 @@ describe('after a migration the pipeline still reads the old container', () => {
   });
 });
 
-it('says on the command line what it would do, did, and refuses', async () => {
+it('a migration says on the command line what it would do, did, and refuses', async () => {
   for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
   try {
     await stage.container('Orders').items.upsert({ id: 'a', type: 'order', storeId: 's1', customerId: 'c1' });

@@ -5,7 +5,7 @@ import { ownLeases } from '../../../src/procedures/move/behind.ts';
 const lease = (name: string): string => `${leasePrefix(name, 'https://one.documents.azure.com/', 'db', 'co')}..0`;
 const found = (...names: string[]) => ownLeases(names.map(lease), 'one.documents.azure.com');
 
-it('names the version that leases belong to, once, with what moves them on', () => {
+it('the list of leases behind names the version that leases belong to, once, with what moves them on', () => {
   expect(found('shop.', 'shop.all-versions.', 'my.shop.')).toEqual([]);
   expect(found('shop.summaries@2.', 'shop.at-rid.summaries@2.')).toMatchObject([
     { projection: 'summaries@2', remedy: expect.stringContaining('promote summaries`, or remove the version') },

@@ -27,7 +27,7 @@ afterAll(async () => {
 const run = (line: string) => cli(['shards', ...line.split(' ')], { directory });
 const order = (id: string, n: number): Order => ({ id, type: 'order', tenantId: 1, n });
 
-it('are listed as both shards have them, and settled one by one, then all that are left', async () => {
+it('late writes are listed as both shards have them, and settled one by one, then all that are left', async () => {
   for (const id of ['a', 'b']) await stage.orders(stage.west).items.create(order(id, 1));
   const { promise: flipped, resolve } = Promise.withResolvers<void>();
   const moving = stage.move(1, stage.east, {

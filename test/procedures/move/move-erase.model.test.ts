@@ -18,7 +18,7 @@ it(`nothing of a tenant is left, and others lose nothing, while keys move and ar
   expect(neverSeen(totals, HISTORIES).filter((name) => name !== 'deleted')).toEqual([]);
 });
 
-it.each(Object.entries(ERASE_MISTAKES))('is seen to fail if %s', (mistake, first) => {
+it.each(Object.entries(ERASE_MISTAKES))('the model of moves and erasures is seen to fail if %s', (mistake, first) => {
   const wrong = (seed: number): string[] => runHistory(seed, { mistake: mistake as MoveMistake, erases: true });
   expect(isSeen(first, wrong)).toBe(true);
 });

@@ -119,7 +119,7 @@ it('a move is refused while a version is filled and not promoted: the error name
   });
 });
 
-it('waits for changes that hosts have set aside: applied later, they would count as deleted', async (context) => {
+it('a move waits for changes that hosts have set aside: applied later, they would count as deleted', async (context) => {
   const { home, east, right, move, host, apps } = await shop(context);
   for (let n = 0; n < 3; n++) await home.container('Orders').items.create(order(`o${n}`, 's1', n));
   for (const app of apps) await app.drained(signal);
@@ -141,7 +141,7 @@ it('waits for changes that hosts have set aside: applied later, they would count
   expect(found.size).toBe(3);
 });
 
-it('takes for a new version what an application changes and changes back, with the mark that it read', async (context) => {
+it('a move takes for a new version what an application changes and changes back, with the mark that it read', async (context) => {
   const { home, east, right, move, apps } = await shop(context);
   for (const id of ['o1', 'o2']) await home.container('Orders').items.create(order(id, 's1', 1));
   for (const app of apps) await app.drained(signal);

@@ -10,7 +10,7 @@ const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 300);
 const totals = new Map<string, number>();
 
-it(`keys that move are counted once, and lose no write, whoever dies (seed ${SEED})`, () => {
+it(`keys that move are counted once, and lose no write, whichever process dies (seed ${SEED})`, () => {
   const failures: string[] = [];
   for (let seed = SEED; seed < SEED + HISTORIES && failures.length < 10; seed++)
     failures.push(...runHistory(seed, { totals }));
@@ -26,11 +26,14 @@ it(`documents that are deleted without a trace don't come to life by a move (see
   expect(failures).toEqual([]);
 });
 
-it.each(Object.entries(MOVE_MISTAKES))('is seen to fail if %s', (mistake, first) => {
+it.each(Object.entries(MOVE_MISTAKES))('the model of moves is seen to fail if %s', (mistake, first) => {
   expect(isSeen(first, (seed) => runHistory(seed, { mistake: mistake as MoveMistake }))).toBe(true);
 });
 
-it.each(Object.entries(DELETE_MISTAKES))('is seen to bring documents to life if %s', (mistake, first) => {
-  const wrong = (seed: number): string[] => runHistory(seed, { mistake: mistake as MoveMistake, deletes: true });
-  expect(isSeen(first, wrong)).toBe(true);
-});
+it.each(Object.entries(DELETE_MISTAKES))(
+  'the model of moves is seen to bring documents to life if %s',
+  (mistake, first) => {
+    const wrong = (seed: number): string[] => runHistory(seed, { mistake: mistake as MoveMistake, deletes: true });
+    expect(isSeen(first, wrong)).toBe(true);
+  },
+);

@@ -22,7 +22,7 @@ const order = (id: string, tenantId = 1, n = 0): Order => ({ id, type: 'order', 
 
 describe(`a tenant moves (seed ${SEED})`, () => {
   it(
-    'while its orders are written, there and back: nothing is lost, and nothing is on both sides',
+    'a tenant moves while its orders are written, there and back: nothing is lost, and nothing is on both sides',
     async () => {
       const writers = new TenantWriters(stage);
       const began = performance.now();
@@ -57,7 +57,7 @@ describe(`a tenant moves (seed ${SEED})`, () => {
     60_000 + 30_000 * MOVES,
   );
 
-  it('whoever dies on the way, writers go on, and the next one finishes', async () => {
+  it('writers go on, whichever process dies on the way, and the next one finishes', async () => {
     const random = new Random(SEED);
     const writers = new TenantWriters(stage);
     await writers.start({ tenants: [1] });
@@ -103,7 +103,7 @@ async function dies(after: number): Promise<boolean> {
 }
 
 describe('late writes on the source', () => {
-  it('that landed before the flip are carried over before the copies are renewed', async () => {
+  it('late writes on the source that landed before the flip are carried over before the copies are renewed', async () => {
     await stage.orders(stage.west).items.create(order('a'));
     let landed = false;
     const written: { n: number; _mr: { moved: { ahead?: true } } }[] = [];
@@ -130,7 +130,7 @@ describe('late writes on the source', () => {
     expect(await stage.stored(stage.east, 1)).toEqual([order('a', 1, 5)]);
   });
 
-  it('are carried over while the target has the copy, and named where it was written since', async () => {
+  it('late writes on the source are carried over while the target has the copy, and named where it was written since', async () => {
     for (const id of ['a', 'b', 'c']) await stage.orders(stage.west).items.create(order(id));
     const { promise: flipped, resolve } = Promise.withResolvers<void>();
     const moving = stage.move(1, stage.east, {
@@ -182,7 +182,7 @@ async function endWithin(step: string): Promise<void> {
 }
 
 describe('a move is refused', () => {
-  it('into a shard that has documents of the keys, or has the keys, and of an offline mapping', async () => {
+  it('a move is refused into a shard that has documents of the keys, or has the keys, and of an offline mapping', async () => {
     await stage.orders(stage.east).items.create(order('x'));
     expect(await refusal(stage.move(1, stage.east))).toBe('move-target-full');
     expect(await refusal(stage.move(5, stage.east))).toBe('wrong-state');
@@ -193,7 +193,7 @@ describe('a move is refused', () => {
     expect(await refusal(stage.move(3, stage.east))).toBe('mapping-locked');
   });
 
-  it('into a shard without the container, or with another key, or without the state container', async () => {
+  it('a move is refused into a shard without the container, or with another key, or without the state container', async () => {
     const database = stage.database('east');
     await database.container('millrace').delete();
     expect(await refusal(stage.move(1, stage.east))).toBe('missing');
@@ -211,7 +211,7 @@ describe('a move is refused', () => {
     expect(await refusal(stage.move(1, stage.east))).toBe('container-unfit');
   });
 
-  it('of documents that the archive has, or will let expire, and nothing of it is left', async () => {
+  it('a move of documents that the archive has, or will let expire, is refused, and nothing of it is left', async () => {
     await stage.orders(stage.west).items.create({ ...order('a', 2), _mr: { archived: {} } });
     expect(await refusal(stage.move(2, stage.east))).toBe('under-way');
     await stage
@@ -228,7 +228,7 @@ describe('a move is refused', () => {
     expect(await movesOf(stage.database('maps').container('shardmaps'), 'tenants', signal)).toEqual([]);
   });
 
-  it('while another one of the keys is under way, or copies the other way', async () => {
+  it('a move is refused while another one of the keys is under way, or copies the other way', async () => {
     await stage.orders(stage.west).items.create(order('a'));
     await endWithin('copying');
     expect(await refusal(stage.move(1, stage.east))).toBe('under-way');

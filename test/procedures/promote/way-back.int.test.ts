@@ -68,7 +68,7 @@ const order = (id: string, cents: number) => ({
 });
 
 describe(`a way back (seed ${SEED})`, () => {
-  it('under live load readers never see an older state, there, back and there again', async () => {
+  it('a way back under live load shows readers never an older state, there, back and there again', async () => {
     const log = new SourceLog(stage, new Random(SEED));
     for (let n = 0; n < 150; n++) await log.write();
     const app = await start('one');
@@ -114,7 +114,7 @@ describe(`a way back (seed ${SEED})`, () => {
     }
   });
 
-  it('reads for the kept version what a host that died applied to the current one only', async () => {
+  it('a way back reads for the kept version what a host that died applied to the current one only', async () => {
     // It dies with a page in hand, which no stop waits for.
     const app = await start('one', stage, { stopMs: 300 });
     await stage.container('Orders').items.upsert(order('o1', 1));
@@ -135,7 +135,7 @@ describe(`a way back (seed ${SEED})`, () => {
     await back;
   });
 
-  it('is refused once its time is over, and while hosts may still apply changes the version can’t be dropped', async () => {
+  it('a way back is refused once its time is over, and while hosts may still apply changes the version can’t be dropped', async () => {
     const app = await start('one');
     for (let n = 0; n < 20; n++) await writeAny(stage, new Random(SEED + n));
     await app.drained(signal);
@@ -154,7 +154,7 @@ describe(`a way back (seed ${SEED})`, () => {
     expect((await drop({ ...target, now: now + KEPT_MARGIN_MS })).documents).toBeGreaterThan(0);
   });
 
-  it('is refused without a version that was replaced and kept, and after its grace was ended', async () => {
+  it('a way back is refused without a version that was replaced and kept, and after its grace was ended', async () => {
     const app = await start('one');
     await stage.container('Orders').items.upsert(order('o1', 1));
     await app.drained(signal);
@@ -168,7 +168,7 @@ describe(`a way back (seed ${SEED})`, () => {
     });
   });
 
-  it('is refused after a host applied changes that doesn’t declare the version, which says so first', async () => {
+  it('a way back is refused after a host applied changes that doesn’t declare the version, which says so first', async () => {
     const app = await start('one');
     await stage.container('Orders').items.upsert(order('o1', 1));
     await app.drained(signal);
@@ -190,7 +190,7 @@ describe(`a way back (seed ${SEED})`, () => {
     });
   });
 
-  it('on the command line goes back by name, stays there when it is repeated, and goes forth again', async () => {
+  it('a way back on the command line goes by name, stays there when it is repeated, and goes forth again', async () => {
     for (const [key, value] of Object.entries(stage.env)) vi.stubEnv(key, value);
     const app = await start('one');
     await stage.container('Orders').items.upsert(order('o1', 1));
@@ -218,7 +218,7 @@ describe(`a way back (seed ${SEED})`, () => {
     vi.unstubAllEnvs();
   });
 
-  it('is refused while only the kept version has parked a change', async () => {
+  it('a way back is refused while only the kept version has parked a change', async () => {
     const app = await start('one');
     await stage.container('Orders').items.upsert(order('o1', 1));
     await app.drained(signal);
@@ -240,7 +240,7 @@ describe(`a way back (seed ${SEED})`, () => {
     });
   });
 
-  it('of two at once one goes back, and the other says so or finds it done', async () => {
+  it('of two ways back at once one goes back, and the other says so or finds it done', async () => {
     const random = new Random(SEED);
     const app = await start('one');
     for (let n = 0; n < 40; n++) await writeAny(stage, random);
@@ -271,7 +271,7 @@ describe('a freeze', () => {
     return until ?? '';
   };
 
-  it('that one promotion gives up leaves the freeze of another one as it is', async () => {
+  it('a freeze that one promotion gives up leaves the freeze of another one as it is', async () => {
     const app = await start('one');
     await stage.container('Orders').items.upsert(order('o1', 1));
     await app.drained(signal);
@@ -288,7 +288,7 @@ describe('a freeze', () => {
     expect(await second).toMatchObject({ projection: 'summaries@2' });
   });
 
-  it('that another process has ended or replaced lets nobody switch', async () => {
+  it('a freeze that another process has ended or replaced lets no process switch', async () => {
     const app = await start('one');
     await stage.container('Orders').items.upsert(order('o1', 1));
     await app.drained(signal);

@@ -70,7 +70,7 @@ describe('a sink with a second content', () => {
     await applied([spec()]);
   });
 
-  it('is filled from history and swapped: false rows are gone, and its leases too', async () => {
+  it('a sink with a second content is filled from history and swapped: false rows are gone, and its leases too', async () => {
     shelves.contents.get('first')?.set('s1|ghost', { version: 'z', row: { id: 'ghost' } });
     shelves.contents.get('first')?.delete('s1|o3');
     const rebuilt = await rebuildSink(optionsOf(spec()));
@@ -87,7 +87,7 @@ describe('a sink with a second content', () => {
     await expect(swapSink(optionsOf(spec()))).rejects.toMatchObject({ code: 'not-staged' });
   });
 
-  it('misses nothing if the swap came later than the promotion waited for it, once the promotion is run again', async () => {
+  it('a sink with a second content misses nothing if the swap came later than the promotion waited for it, once the promotion is run again', async () => {
     await rebuildSink(optionsOf(spec()));
     const sink = shelves.sink();
     const late: string[] = [];
@@ -109,7 +109,7 @@ describe('a sink with a second content', () => {
     expect(asText(shelves.rows())).toEqual(await rowsOf(stage, spec()));
   });
 
-  it('misses nothing if the freeze ended before the swap took effect', async () => {
+  it('a sink with a second content misses nothing if the freeze ended before the swap took effect', async () => {
     await rebuildSink(optionsOf(spec()));
     const sink = shelves.sink();
     let asked = false;
@@ -141,7 +141,7 @@ describe('a sink with a second content', () => {
     expect(asText(shelves.rows())).toEqual(await rowsOf(stage, spec()));
   });
 
-  it('is not swapped while the new content refuses a row that the current one has; a second rebuild redrives it', async () => {
+  it('a sink with a second content is not swapped while the new content refuses a row that the current one has; a second rebuild redrives it', async () => {
     shelves.refuses = (row) => (row as { id?: string } | null)?.id === 'o6';
     expect(await rebuildSink(optionsOf(spec()))).toMatchObject({ parked: 1 });
     await expect(swapSink(optionsOf(spec()))).rejects.toMatchObject({ code: 'parked-in-new' });
@@ -154,7 +154,7 @@ describe('a sink with a second content', () => {
     expect(asText(shelves.rows())).toEqual(await rowsOf(stage, spec()));
   });
 
-  it('is promoted without a row that only the new content refuses, if asked to', async () => {
+  it('a sink with a second content is promoted without a row that only the new content refuses, if asked to', async () => {
     shelves.refuses = (row) => (row as { id?: string } | null)?.id === 'o6';
     await rebuildSink(optionsOf(spec()));
     await swapSink({ ...optionsOf(spec()), evenParked: true });
@@ -164,7 +164,7 @@ describe('a sink with a second content', () => {
     expect(await new DeadLetters(stage.services.place.state).list('search-next@1')).toEqual([]);
   });
 
-  it('keeps to the start of its projection when it is filled, unless asked for the whole history', async () => {
+  it('a sink with a second content keeps to the start of its projection when it is filled, unless asked for the whole history', async () => {
     const later = (): ReturnType<typeof spec> => ({ ...spec(), name: 'later', start: 'now' });
     await applied([later()]);
     stage.emulator.advance(200_000);
@@ -182,7 +182,7 @@ describe('a sink with a second content', () => {
     expect('begins' in whole).toBe(false);
   });
 
-  it('can be dropped while it is being filled, and the current content stays', async () => {
+  it('a sink with a second content can be dropped while it is being filled, and the current content stays', async () => {
     const { container } = await rebuildSink(optionsOf(spec()));
     expect(await dropTarget(optionsOf(spec()))).toMatchObject({ target: container });
     expect([...shelves.contents.keys()]).toEqual(['first']);
@@ -192,7 +192,7 @@ describe('a sink with a second content', () => {
     expect(again.resumed).toBe(false);
   });
 
-  it('is repaired row by row, more than once, and a later change still wins', async () => {
+  it('a sink with a second content is repaired row by row, more than once, and a later change still wins', async () => {
     const falsify = () => {
       const first = shelves.contents.get('first');
       const version = first?.get('s1|o1')?.version ?? '';
@@ -223,7 +223,7 @@ describe('a sink with a second content', () => {
     expect(shelves.rows().get('s1|o1')).toMatchObject({ cents: 1_001 });
   });
 
-  it('names a row that it can’t repair: the sink says that it has a newer version than its source', async () => {
+  it('a sink with a second content names a row that it can’t repair: the sink says that it has a newer version than its source', async () => {
     shelves.contents.get('first')?.set('s1|o1', { version: '99999999-0000000000000000-1', row: { id: 'false' } });
     const found = await verify(declaring(stage, { effects: [spec()] }), stage.services, {
       signal,
@@ -237,7 +237,7 @@ describe('a sink with a second content', () => {
     expect(found.repaired?.unrepaired[0]?.why).toContain('newer version');
   });
 
-  it('is sent to again by a replay', async () => {
+  it('a sink with a second content is sent to again by a replay', async () => {
     shelves.contents.get('first')?.clear();
     expect(await replay({ ...optionsOf(spec()), from: 'beginning', cold: true })).toMatchObject({
       container: 'the sink of search',
@@ -260,7 +260,7 @@ describe('a custom projection with reset', () => {
     ...(reset && { reset }),
   });
 
-  it('forgets and gets its whole history again, also after a process died in the middle; it forgets only once', async () => {
+  it('a custom projection with reset forgets and gets its whole history again, also after a process died in the middle; it forgets only once', async () => {
     for (let n = 0; n < 5; n++) await write(order(`o${n}`, n));
     const seen = new Set<string>(['ghost']);
     let resets = 0;
@@ -292,7 +292,7 @@ describe('a custom projection with reset', () => {
     expect(resets).toBe(2);
   });
 
-  it('whose reset fails is not given anything; a second reset at the same time is refused', async () => {
+  it('a custom projection with reset whose reset fails is not given anything; a second reset at the same time is refused', async () => {
     await write(order('o1', 1));
     const seen = new Set<string>();
     const failing = async () => Promise.reject(new Error('No rights'));
@@ -311,7 +311,7 @@ describe('a custom projection with reset', () => {
     expect(await first).toMatchObject({ changes: 1 });
   });
 
-  it('begins at its start again', async () => {
+  it('a custom projection with reset begins at its start again', async () => {
     await write(order('old', 1));
     const seen = new Set<string>();
     const spec = { ...boards(seen), start: 'now' as const, reset: async () => seen.clear() };
@@ -324,7 +324,7 @@ describe('a custom projection with reset', () => {
     expect([...seen].toSorted()).toEqual(['new', 'old']);
   });
 
-  it('is replayed without a reset', async () => {
+  it('a custom projection with reset is replayed without a reset', async () => {
     await write(order('o1', 1));
     const seen = new Set<string>();
     expect(await replay({ ...optionsOf(boards(seen)), from: 'beginning', cold: true })).toMatchObject({ changes: 1 });
@@ -333,7 +333,7 @@ describe('a custom projection with reset', () => {
 });
 
 describe('a reaction, again', () => {
-  it('runs for the listed documents as they are now, under a key of the repetition, and parks nothing', async () => {
+  it('a reaction that is run again runs for the listed documents as they are now, under a key of the repetition, and parks nothing', async () => {
     const calls: { id: string; cents: number; key: string }[] = [];
     let broken = true;
     const spec: ReactSpec = {
@@ -381,7 +381,7 @@ describe('a reaction, again', () => {
     expect(keys[2]).not.toBe(keys[0]);
   });
 
-  it('of one tenant leaves out the documents of others', async () => {
+  it('a reaction that is run again of one tenant leaves out the documents of others', async () => {
     await write(order('o1', 1));
     await write({ ...order('o1', 2), storeId: 's2' });
     const calls: unknown[] = [];

@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => stage[Symbol.asyncDispose]());
 
-it(`whoever dies at ${DEATHS} moments of rebuilding, promoting, replaying, redriving and dropping, all is right in the end (seed ${SEED})`, async () => {
+it(`whichever process dies at ${DEATHS} moments of rebuilding, promoting, replaying, redriving and dropping, all is right in the end (seed ${SEED})`, async () => {
   const random = new Random(SEED);
   for (let n = 0; n < 120; n++) await writeAny(stage, random);
   const app = await live(stage);

@@ -28,7 +28,7 @@ describe(`SIGKILL at ${KILLS} random requests (seed ${SEED})`, () => {
       stage = await openStage({ seed: SEED }, VERSIONS);
     });
 
-    it('run again they end well, and every sink is what the oracle says', async () => {
+    it('rebuild, promote, replay and redrive, killed and run again, end well, and every sink is what the oracle says', async () => {
       const random = new Random(SEED);
       const killing = new Killing(random);
       const broken = { ...stage.loaded.pipeline, projections: stage.loaded.pipeline.projections.map(refusesBad) };
@@ -61,7 +61,7 @@ describe(`SIGKILL at ${KILLS} random requests (seed ${SEED})`, () => {
           const { expected, found } = await compare(stage, `${name}@${version}`);
           expect(expected.size).toBeGreaterThan(5);
           expect({ name, found }).toEqual({ name, found: expected });
-          // Where the next round builds anew.
+          // Where the next round builds again.
           const now = Date.now() + 3_600_000;
           await drop({ ...options(stage, `${name}@${version}`, signal), name, version: 3 - version, now });
         }
@@ -78,7 +78,7 @@ describe(`SIGKILL at ${KILLS} random requests (seed ${SEED})`, () => {
       await stage.services.place.database.containers.create(definition);
     });
 
-    it('run again it ends well, and no write is lost or on both sides', async () => {
+    it('a migration, killed and run again, ends well, and no write is lost or on both sides', async () => {
       const killing = new Killing(new Random(SEED));
       const writers = new Writers(stage, { seed: SEED, processes: 2, each: 4, everyMs: 50 });
       await writers.start();
@@ -115,7 +115,7 @@ const bad = (id: string, n: number) => ({
   id,
   type: 'order',
   storeId: `s${n % 4}`,
-  // Nobody's, so that no renaming brings it to the live host again.
+  // No one's, so that no renaming brings it to the live host again.
   customerId: 'nobody',
   placedAt: `2026-01-0${1 + (n % 5)}T10:00:00.000Z`,
   cents: n,

@@ -72,7 +72,7 @@ async function expectExact(...ids: string[]): Promise<void> {
   }
 }
 
-it(`is exact after hard deletes before, while and after it is filled (seed ${SEED})`, async () => {
+it(`a rebuild by all versions is exact after hard deletes before, while and after it is filled (seed ${SEED})`, async () => {
   await changes(150);
   const changing = keepChanging();
   for (const id of ['summaries@2', 'days@2']) {
@@ -91,7 +91,7 @@ it(`is exact after hard deletes before, while and after it is filled (seed ${SEE
   expect(resources).toEqual([]);
 });
 
-it.each([1, 40, 120])('goes on where it was stopped, after %i changes', async (after) => {
+it.each([1, 40, 120])('a rebuild by all versions goes on where it was stopped, after %i changes', async (after) => {
   await changes(200);
   const stopping = new AbortController();
   const first = rebuild({
@@ -110,7 +110,7 @@ it.each([1, 40, 120])('goes on where it was stopped, after %i changes', async (a
   await expectExact('summaries@2');
 });
 
-it('begins again from nothing where the retention has passed the position that it had noted', async () => {
+it('a rebuild by all versions begins again from nothing where the retention has passed the position that it had noted', async () => {
   await changes(80);
   await rebuild(of('summaries@2'));
   await changes(30);
@@ -131,7 +131,7 @@ it('begins again from nothing where the retention has passed the position that i
   await expectExact('summaries@2');
 });
 
-it('is not promoted, and begins again, where its position is gone', async () => {
+it('a rebuild by all versions is not promoted, and begins again, where its position is gone', async () => {
   await changes(60);
   await rebuild(of('summaries@2'));
   const { leases } = stage.services.global;
@@ -153,7 +153,7 @@ it('is not promoted, and begins again, where its position is gone', async () => 
   await expectExact('summaries@2');
 });
 
-it('says so where the container no longer keeps versions, and hosts continue once it does', async () => {
+it('a rebuild by all versions says so where the container no longer keeps versions, and hosts continue once it does', async () => {
   await changes(40);
   await app.drained(signal);
   const orders = stage.container('Orders');
@@ -170,7 +170,7 @@ it('says so where the container no longer keeps versions, and hosts continue onc
   await vi.waitUntil(() => failures().length === 0, 60_000);
 });
 
-it('is replayed from the beginning and from a time, and brings nothing back that was deleted', async () => {
+it('a projection of all versions is replayed from the beginning and from a time, and brings nothing back that was deleted', async () => {
   await changes(120);
   await app.drained(signal);
   const summaries = stage.container('Summaries');

@@ -136,7 +136,7 @@ describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
     expect(found).toEqual(expected);
   });
 
-  it('is refused where it makes no sense, with what to do instead', async () => {
+  it('a rebuild beside the live hosts is refused where it makes no sense, with what to do instead', async () => {
     await writeAny(stage, new Random(SEED));
     await app.drained(signal);
     await expect(rebuild(opts('summaries@1'))).rejects.toMatchObject({ code: 'version-current' });
@@ -169,7 +169,7 @@ describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
     });
   });
 
-  it('is not promoted while it lacks what the version before has', async () => {
+  it('a rebuild beside the live hosts is not promoted while it lacks what the version before has', async () => {
     await writeAny(stage, new Random(SEED));
     await rebuild(opts('summaries@2'));
     const change = {
@@ -191,7 +191,7 @@ describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
     expect(await promote({ ...opts('summaries@2'), evenParked: true })).toMatchObject({ projection: 'summaries@2' });
   });
 
-  it('goes on where it stopped, and a promotion that was given up leaves everything as it was', async () => {
+  it('a rebuild beside the live hosts goes on where it stopped, and a promotion that was given up leaves everything as it was', async () => {
     const random = new Random(SEED);
     for (let n = 0; n < 100; n++) await writeAny(stage, random);
     await app.drained(signal);
@@ -212,7 +212,7 @@ describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
 });
 
 describe('hosts', () => {
-  it('hold back what a paused projection reads, lose nothing of it, and go on', async () => {
+  it('hosts hold back what a paused projection reads, lose nothing of it, and go on', async () => {
     await stage.container('Orders').items.upsert({
       id: 'a',
       type: 'order',

@@ -81,7 +81,7 @@ const optionsOf = (loaded: LoadedPipeline, name: string) => ({
   signal,
 });
 
-it('finds and repairs rows that were changed, removed or added by hand, and rows without a guard', async () => {
+it('a verification finds and repairs rows that were changed, removed or added by hand, and rows without a guard', async () => {
   for (let n = 0; n < 12; n++) await write(`o${n}`, n);
   await write('o1', 4, { cancelled: true });
   const loaded = await declared(orders());
@@ -103,7 +103,7 @@ it('finds and repairs rows that were changed, removed or added by hand, and rows
   ]);
 });
 
-it('parks a value that its column doesn’t hold, with the path, and goes on with the others', async () => {
+it('a table parks a value that its column doesn’t hold, with the path, and goes on with the others', async () => {
   const loaded = await declared(orders());
   await write('o1', 1);
   await write('o2', 0, { cents: 2 ** 60 });
@@ -115,7 +115,7 @@ it('parks a value that its column doesn’t hold, with the path, and goes on wit
   expect(await verified(loaded)).toMatchObject({ different: 0 });
 });
 
-it('fills another version beside the one that readers see, and switches to it', async () => {
+it('a rebuild of a table fills another version beside the one that readers see, and switches to it', async () => {
   for (let n = 0; n < 9; n++) await write(`o${n}`, n);
   await applied(await declared(orders()));
   const both = await declared(orders(), orders(2));
@@ -134,7 +134,7 @@ it('fills another version beside the one that readers see, and switches to it', 
   expect(await verified(both)).toMatchObject({ different: 0 });
 });
 
-it('lets readers go back to what they had, which hosts have written too, and there again', async () => {
+it('a promotion back lets readers go back to what they had, which hosts have written too, and there again', async () => {
   for (let n = 0; n < 3; n++) await write(`o${n}`, n);
   const loaded = await declared(orders());
   await applied(loaded);
@@ -161,7 +161,7 @@ it('lets readers go back to what they had, which hosts have written too, and the
   expect((await cleanTables(layoutsOf(loaded), database, signal)).dropped).toHaveLength(1);
 });
 
-it('lets readers go back to the version before, while the pipeline declares it', async () => {
+it('a promotion back lets readers go back to the version before, while the pipeline declares it', async () => {
   await write('o1', 1);
   await applied(await declared(orders()));
   const both = await declared(orders(), orders(2));
@@ -181,7 +181,7 @@ it('lets readers go back to the version before, while the pipeline declares it',
   expect(await verified(both)).toMatchObject({ different: 0 });
 });
 
-it('gives a rebuild up, with its tables', async () => {
+it('a drop gives a rebuild up, with its tables', async () => {
   await write('o1', 1);
   const loaded = await declared(orders());
   await applied(loaded);
@@ -192,7 +192,7 @@ it('gives a rebuild up, with its tables', async () => {
   expect(await tables()).toBe(4);
 });
 
-it('drops what was replaced, or is of a version that is no longer declared, and nothing that is read or written', async () => {
+it('`sql clean` drops what was replaced, or is of a version that is no longer declared, and nothing that is read or written', async () => {
   for (let n = 0; n < 6; n++) await write(`o${n}`, n);
   const loaded = await declared(orders());
   await applied(loaded);

@@ -78,7 +78,7 @@ async function open(): Promise<() => Promise<string>> {
 }
 
 describe('a state that is older than a migration', () => {
-  it('is named, and the writers go where the operator says: those that run, and those that start', async () => {
+  it('a state that is older than a migration is named, and the writers go where the operator says: those that run, and those that start', async () => {
     const running = await open();
     const before = await stored();
     await move();
@@ -106,7 +106,7 @@ describe('a state that is older than a migration', () => {
     expect(ofGates((await run()).value.findings)).toEqual([]);
   }, 120_000);
 
-  it('is named without any state, and --writers settles it in the other direction too', async () => {
+  it('a state that is older than a migration is named without any state, and --writers settles it in the other direction too', async () => {
     const running = await open();
     await move();
     await move({ rollback: true });

@@ -103,7 +103,7 @@ const sweep = async (): Promise<void> => {
 };
 
 describe('recovering an archive', () => {
-  it('whose entries are lost with the state asks which history happened, and makes them from the blobs', async () => {
+  it('an archive whose entries are lost with the state asks which history happened, and makes them from the blobs', async () => {
     await derive(...Array.from({ length: 8 }, (_, n) => order(n)));
     await sweep();
     await stage.container('millrace').delete();
@@ -122,7 +122,7 @@ describe('recovering an archive', () => {
     expect(await all('Orders')).toHaveLength(9);
   }, 180_000);
 
-  it('lets documents stay that were leaving, though their entries and the feed’s positions are lost', async () => {
+  it('an archive lets documents stay that were leaving, though their entries and the feed’s positions are lost', async () => {
     await onVersions();
     await derive();
     await derive(...Array.from({ length: 4 }, (_, n) => order(n)));
@@ -147,7 +147,7 @@ describe('recovering an archive', () => {
     expect([stayed.get('o0')?.cents, stayed.get('o1')?.cents]).toEqual([100, 7]);
   }, 180_000);
 
-  it('whose blobs are lost names them, compares nothing, and ends with what is left', async () => {
+  it('an archive whose blobs are lost names them, compares nothing, and ends with what is left', async () => {
     await derive(...Array.from({ length: 4 }, (_, n) => order(n)));
     await sweep();
     for await (const { name } of blobs.listBlobsFlat()) await blobs.deleteBlob(name);
@@ -161,7 +161,7 @@ describe('recovering an archive', () => {
 });
 
 describe('a recovery', () => {
-  it('with --dry-run writes nothing', async () => {
+  it('a recovery with --dry-run writes nothing', async () => {
     await derive(order(1));
     stage.emulator.restore('shop/Orders', 0);
     const before = [await all('millrace'), await all('leases'), await all('Days')];
@@ -174,7 +174,7 @@ describe('a recovery', () => {
     expect(refused.code).toBe(2);
   }, 120_000);
 
-  it('is refused while a host runs, and changes no lease', async () => {
+  it('a recovery is refused while a host runs, and changes no lease', async () => {
     await derive(order(1));
     const clock = new SteppingClock();
     const before = await all('leases');
@@ -188,7 +188,7 @@ describe('a recovery', () => {
     expect((await all('millrace')).find(({ pk }) => pk === 'epochs')).toMatchObject({ epoch: 1 });
   }, 120_000);
 
-  it('keeps no version before: it has corrected the current ones alone', async () => {
+  it('a recovery keeps no version before: it has corrected the current ones alone', async () => {
     await derive(order(1));
     const views = new Views(stage.services.place.state, 'cold');
     await views.change('days', (view) => {
@@ -200,7 +200,7 @@ describe('a recovery', () => {
     expect((await views.read())?.['days']?.previous?.notKept).toContain('a recovery');
   }, 120_000);
 
-  it('is refused while another runs, and takes over from one that died', async () => {
+  it('a recovery is refused while another runs, and takes over from one that died', async () => {
     await derive(order(1));
     const state = stage.container('millrace');
     const lock = { id: 'cold', pk: 'recovery', type: 'millrace.recovery', holder: 'x', actor: 'Ada' };
@@ -216,7 +216,7 @@ describe('a recovery', () => {
     expect(new Set(audits)).toEqual(new Set(['recover done', 'recover failed']));
   }, 120_000);
 
-  it('changes nothing while another holds the lock', async () => {
+  it('a recovery changes nothing while another holds the lock', async () => {
     await derive(order(1));
     await stage.container('Days').delete();
     const lock = { id: 'cold', pk: 'recovery', type: 'millrace.recovery', holder: 'x', actor: 'Ada' };
@@ -226,7 +226,7 @@ describe('a recovery', () => {
     expect(resources.map(({ id }) => id)).not.toContain('Days');
   }, 120_000);
 
-  it('of two at once without any state, is refused for one, and right for the other', async () => {
+  it('of two recoveries at once without any state one is refused, and the other is right', async () => {
     await derive(...Array.from({ length: 6 }, (_, n) => order(n)));
     stage.emulator.restore('shop/Orders', 0);
     for (const name of ['millrace', 'Days', 'leases']) await stage.container(name).delete();

@@ -181,7 +181,7 @@ describe(`recovering (seed ${SEED})`, () => {
   const second = (first + 1 + random.int(ALL.length - 1)) % ALL.length;
   const some = HISTORIES > 1 ? ALL : ALL.filter((_, index) => index === first || index === second);
   it.each(some.map((disaster) => [name(disaster), disaster] as const))(
-    'puts every projection right: %s',
+    'a recovery puts every projection right: %s',
     async (_name, disaster) => {
       const own = new Random(SEED + ALL.indexOf(disaster));
       await write(own, 25);

@@ -155,7 +155,7 @@ it('a global place that was restored is right again by the hosts and a repair', 
   await assertExact(stage, application);
 });
 
-it('refuses to recover a shard alone where that would be wrong, and changes nothing', async (context) => {
+it('a recovery refuses to recover a shard alone where that would be wrong, and changes nothing', async (context) => {
   const { stage, application, told } = await world(context);
   await application.order('s1', 'west', 'o1', 20);
   await derive(stage);

@@ -57,7 +57,7 @@ async function without(container: string, id: string, ...fields: string[]): Prom
 }
 
 describe(`repairing (seed ${SEED})`, () => {
-  it('sets reference data right where both of its lists are older than its rows', async () => {
+  it('a repair sets reference data right where both of its lists are older than its rows', async () => {
     await shop();
     const { state } = stage.services.place;
     const query = "SELECT * FROM c WHERE c.type = 'millrace.listed'";
@@ -69,7 +69,7 @@ describe(`repairing (seed ${SEED})`, () => {
     expect(await read('StoreCountries', 'AT')).toMatchObject({ name: 'AT' });
   });
 
-  it('sets reference data right, in each tenant, and its lists with it', async () => {
+  it('a repair sets reference data right, in each tenant, and its lists with it', async () => {
     await shop();
     await write('StoreCountries', { ...(await read('StoreCountries', 'AT'))!, name: 'Australia' });
     await stage.container('StoreCountries').item('CH', 's2').delete();
@@ -106,37 +106,40 @@ describe(`repairing (seed ${SEED})`, () => {
     ['_mr', ['_mr']],
     ['_src', ['_src']],
     ['both', ['_mr', '_src']],
-  ])('adopts copies that lost their own part (%s), without a moment in which they are gone', async (_, fields) => {
-    await shop();
-    await customer('c1');
-    await order('o1');
-    await app.drained(signal);
-    await without('Summaries', 'o1', ...fields);
-    await without('StoreCountries', 'AT', ...fields);
-    expect((await look()).differences.map(({ document, fields: of }) => [document, of.toSorted()])).toEqual(
-      expect.arrayContaining([
-        ['["s1","o1"]', fields],
-        ['["s1","AT"]', fields],
-      ]),
-    );
-    // Until then the ordinary path leaves them alone.
-    await order('o1', { amount: 2 });
-    await app.drained(signal);
-    expect(await read('Summaries', 'o1')).toMatchObject({ amount: 1 });
-    expect(await letters()).toMatchObject([{ projection: 'summaries@1', code: 'sink-occupied' }]);
-    const { _self: before } = (await read('Summaries', 'o1'))!;
-    expect(await look({ repair: true })).toMatchObject({ different: 0, parked: [], repaired: { repaired: 2 } });
-    const { _self: after, ...repaired } = (await read('Summaries', 'o1'))!;
-    expect(after).toBe(before);
-    expect(repaired).toMatchObject({ amount: 2, _mr: { by: 'summaries@1' }, _src: { id: 'o1', pk: ['s1'] } });
-    expect(await letters()).toEqual([]);
-    await order('o1', { amount: 3 });
-    await customer('c1', 'Eve');
-    await app.drained(signal);
-    expect(await read('Summaries', 'o1')).toMatchObject({ amount: 3, customerName: 'Eve' });
-  });
+  ])(
+    'a repair adopts copies that lost their own part (%s), without a moment in which they are gone',
+    async (_, fields) => {
+      await shop();
+      await customer('c1');
+      await order('o1');
+      await app.drained(signal);
+      await without('Summaries', 'o1', ...fields);
+      await without('StoreCountries', 'AT', ...fields);
+      expect((await look()).differences.map(({ document, fields: of }) => [document, of.toSorted()])).toEqual(
+        expect.arrayContaining([
+          ['["s1","o1"]', fields],
+          ['["s1","AT"]', fields],
+        ]),
+      );
+      // Until then the ordinary path leaves them alone.
+      await order('o1', { amount: 2 });
+      await app.drained(signal);
+      expect(await read('Summaries', 'o1')).toMatchObject({ amount: 1 });
+      expect(await letters()).toMatchObject([{ projection: 'summaries@1', code: 'sink-occupied' }]);
+      const { _self: before } = (await read('Summaries', 'o1'))!;
+      expect(await look({ repair: true })).toMatchObject({ different: 0, parked: [], repaired: { repaired: 2 } });
+      const { _self: after, ...repaired } = (await read('Summaries', 'o1'))!;
+      expect(after).toBe(before);
+      expect(repaired).toMatchObject({ amount: 2, _mr: { by: 'summaries@1' }, _src: { id: 'o1', pk: ['s1'] } });
+      expect(await letters()).toEqual([]);
+      await order('o1', { amount: 3 });
+      await customer('c1', 'Eve');
+      await app.drained(signal);
+      expect(await read('Summaries', 'o1')).toMatchObject({ amount: 3, customerName: 'Eve' });
+    },
+  );
 
-  it('builds up again a group that lost its own part, or whose own part says what is not so', async () => {
+  it('a repair builds up again a group that lost its own part, or whose own part says what is not so', async () => {
     await customer('c1');
     await order('o1', { amount: 1 });
     await order('o2', { amount: 2, placedAt: '2026-01-02T10:00:00.000Z' });
@@ -159,7 +162,7 @@ describe(`repairing (seed ${SEED})`, () => {
     expect(await read('Days', 'day|2026-01-01|s1')).toMatchObject({ orders: 1, amount: 5 });
   });
 
-  it('sees that what waits for a joined document is gone, and lets it wait again', async () => {
+  it('a repair sees that what waits for a joined document is gone, and lets it wait again', async () => {
     await order('o1', { customerId: 'later' });
     await app.drained(signal);
     expect(await read('Summaries', 'o1')).toMatchObject({ type: 'millrace.pending' });
@@ -175,7 +178,7 @@ describe(`repairing (seed ${SEED})`, () => {
     expect(await read('Summaries', 'o1')).toMatchObject({ type: 'summary', customerName: 'Ada' });
   });
 
-  it('names what is parked as parked, not as missing, and compares the rest of its group', async () => {
+  it('a repair names what is parked as parked, not as missing, and compares the rest of its group', async () => {
     await customer('c1');
     await order('o1');
     await order('huge', { amount: 1e21 });
@@ -191,7 +194,7 @@ describe(`repairing (seed ${SEED})`, () => {
     await write('Days', { ...day, amount: 5 });
     expect(await look()).toMatchObject({ different: 1 });
     expect(await look({ repair: true })).toMatchObject({ different: 0, parked: [{}, {}] });
-    // An older version of what is parked now is still counted: nobody can say what the group must be.
+    // An older version of what is parked now is still counted: no one can say what the group must be.
     await order('o2');
     await app.drained(signal);
     await order('o1', { amount: -1e21 });
@@ -209,7 +212,7 @@ describe(`repairing (seed ${SEED})`, () => {
     }
   });
 
-  it('takes sums of fractions for equal that differ by their rounding, and no others', async () => {
+  it('a repair takes sums of fractions for equal that differ by their rounding, and no others', async () => {
     const random = new Random(SEED);
     await customer('c1');
     const amount = (): number => random.pick([0.1, 0.7, 1e-3, 1234.56, 1e9 / 3, -0.3, 5]) * (1 + random.unit());
@@ -243,7 +246,7 @@ describe(`repairing (seed ${SEED})`, () => {
     expect((await look()).differences).toMatchObject([{ fields: ['amount'] }]);
   });
 
-  it('names what it could not repair, and why, and touches no document of others', async () => {
+  it('a repair names what it could not repair, and why, and touches no document of others', async () => {
     await customer('c1');
     await order('o1');
     await order('o2');

@@ -48,7 +48,7 @@ const partsOf = (
   timings: { ...fast.timings, stopMs: 300 },
 });
 
-it(`to another hub has the ids that were published, each key in order, after an interruption too (seed ${SEED})`, async () => {
+it(`a publish again to another hub has the ids that were published, each key in order, after an interruption too (seed ${SEED})`, async () => {
   await using stage = await openStage({ seed: SEED }, VERSIONS);
   await using hubs = await openBoth();
   const random = new Random(SEED);
@@ -94,7 +94,7 @@ it(`to another hub has the ids that were published, each key in order, after an 
   expect(bodies(hubs.hubs.events('telemetry'))).toEqual(live);
 });
 
-it('has the id that its content was published under, though a projection has written into the document since', async () => {
+it('a publish again has the id that its content was published under, though a projection has written into the document since', async () => {
   await using stage = await openStage({}, VERSIONS);
   await using hubs = await openBoth();
   const opened = new Map<string, EventHubProducerClient>();

@@ -30,7 +30,7 @@ afterEach(async () => {
 const replay = (...args: string[]) => cli(['projections', 'replay', ...args, '--pipeline', VERSIONS]);
 
 describe('replaying', () => {
-  it('brings back what is missing and leaves what is right', async () => {
+  it('a replay brings back what is missing and leaves what is right', async () => {
     for (const n of [1, 2, 3]) await stage.container('Summaries').item(`o${n}`, 's1').delete();
     const before = (await stage.container('Summaries').item('o4', 's1').read()).resource?._etag;
     const dry = await replay('summaries', '--dry-run', '--json');
@@ -46,7 +46,7 @@ describe('replaying', () => {
     expect((await stage.container('Summaries').item('o4', 's1').read()).resource?._etag).toBe(before);
   });
 
-  it('from a saved checkpoint takes what came after it', async () => {
+  it('a replay from a saved checkpoint takes what came after it', async () => {
     expect((await cli(['checkpoints', 'save', 'before', '--pipeline', VERSIONS])).code).toBe(0);
     await stage.container('Orders').items.upsert(order('late'));
     expect((await replay('summaries', '--checkpoint', 'before', '--dry-run')).stdout).toContain('apply 1 change to');
@@ -55,7 +55,7 @@ describe('replaying', () => {
     expect((await compare(stage, 'summaries@1')).found.has('["s1","late"]')).toBe(true);
   });
 
-  it('refuses a checkpoint of another container, a time that is none, and an unknown side sink', async () => {
+  it('a replay refuses a checkpoint of another container, a time that isn’t valid, and an unknown side sink', async () => {
     await cli(['checkpoints', 'save', 'before', '--pipeline', VERSIONS]);
     await stage.container('Orders').delete();
     await stage.services.place.database.containers.create({
@@ -71,7 +71,7 @@ describe('replaying', () => {
     expect((await replay('days', '--into', 'millrace')).code).toBe(2);
   });
 
-  it('into a side sink leaves the live one alone', async () => {
+  it('a replay into a side sink leaves the live one alone', async () => {
     expect((await replay('summaries', '--into', 'SummariesTwo')).code).toBe(0);
     const { resources } = await stage
       .container('SummariesTwo')

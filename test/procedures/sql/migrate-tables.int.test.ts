@@ -66,7 +66,7 @@ describe('sql migrate', () => {
       )
     ).rows.map(({ attname }) => attname);
 
-  it('creates what is missing, and does nothing the second time', async () => {
+  it('`sql migrate` creates what is missing, and does nothing the second time', async () => {
     expect(await migrateTables([layout()], database, signal)).toEqual([
       'create the schema millrace',
       'create millrace.orders_v1',
@@ -76,7 +76,7 @@ describe('sql migrate', () => {
     expect(await migrateTables([], database, signal)).toEqual([]);
   });
 
-  it('adds columns and lists in place, in the views too, and leaves what it doesn’t know', async () => {
+  it('`sql migrate` adds columns and lists in place, in the views too, and leaves what it doesn’t know', async () => {
     await migrateTables([layout()], database, signal);
     await client.query(`INSERT INTO millrace.orders_v1 (store_id, id, cents) VALUES ('s', 'o', 1)`);
     await client.query('ALTER TABLE millrace.orders_v1 ADD COLUMN mine text');
@@ -96,7 +96,7 @@ describe('sql migrate', () => {
     expect(await migrateTables([next], database, signal)).toEqual([]);
   });
 
-  it('refuses another type and a table that somebody dropped, and changes nothing', async () => {
+  it('`sql migrate` refuses another type and a table that somebody dropped, and changes nothing', async () => {
     await migrateTables([layout()], database, signal);
     await expect(migrateTables([layout({ ...ORDER, cents: 'x', area: 'a' })], database, signal)).rejects.toMatchObject({
       code: 'tables-differ',
@@ -107,7 +107,7 @@ describe('sql migrate', () => {
     await expect(migrateTables([layout()], database, signal)).rejects.toMatchObject({ code: 'tables-differ' });
   });
 
-  it('reports rows whose other document is missing', async () => {
+  it('`sql migrate` reports rows whose other document is missing', async () => {
     const shop = modelOf({ ...ORDER, customerId: 'c' });
     const specs = [
       table('orders', {

@@ -104,7 +104,7 @@ it('a version that is built, frozen or kept; a closed gate; a migration', async 
   await app.stop();
 });
 
-it('who spends of the budget, and how much each may', async () => {
+it('the status shows who spends of the budget, and how much each may', async () => {
   const { state } = stage.services.place;
   const shares = new Shares({ state, database: 'shop', name: 'machine 1', ruPerSecond: 100 });
   shares.want('bulk', false);

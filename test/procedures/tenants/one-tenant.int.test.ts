@@ -58,7 +58,7 @@ const json = async (...args: string[]) => {
 const name = async (storeId: string): Promise<unknown> =>
   (await stage.container('Summaries').item('o1', storeId).read<Doc>()).resource?.['customerName'];
 
-it('verifies and repairs the documents of one tenant', async () => {
+it('a verification of one tenant verifies and repairs its documents', async () => {
   const all = await json('projections', 'verify');
   const own = await json('projections', 'verify', '--tenant', 's1');
   expect([all.code, own.code]).toEqual([1, 1]);
@@ -75,7 +75,7 @@ it('verifies and repairs the documents of one tenant', async () => {
   expect((await cli(['projections', 'verify', '--repair', '--key', '["s1"]'])).stderr).toContain('none is named');
 });
 
-it('shows the dead letters and the changes by hand of one tenant', async () => {
+it('a look at one tenant shows its dead letters and its changes by hand', async () => {
   const letters = new DeadLetters(stage.services.place.state);
   const parked = (id: string, tenant: string): Refusal => ({
     change: {
@@ -117,7 +117,7 @@ it('shows the dead letters and the changes by hand of one tenant', async () => {
   expect(await audit('--tenant', 's1', '--most', '1')).toEqual(['s1']);
 });
 
-it('replays the changes of one tenant', async () => {
+it('a replay of one tenant replays its changes', async () => {
   for (const storeId of ['s1', 's2']) await stage.container('Summaries').item('o1', storeId).delete();
   const planned = await cli(['projections', 'replay', 'summaries', '--tenant', 's1', '--dry-run']);
   expect(planned.stdout).toContain('but only those of tenant s1');

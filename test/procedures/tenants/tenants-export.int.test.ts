@@ -115,7 +115,7 @@ const swept = async (): Promise<void> => {
   expect([code, stderr]).toEqual([0, '']);
 };
 
-it('writes every document of the tenant, hot, cold and derived, and nothing of another’s', async () => {
+it('an export writes every document of the tenant, hot, cold and derived, and nothing of another’s', async () => {
   const all = Array.from({ length: 12 }, (_, n) => order(n));
   await stage.container('Customers').items.upsert({ id: 'c1', type: 'customer', storeId: 's1', name: 'Ada' });
   await stage.container('Customers').items.upsert({ id: 'c1', type: 'customer', storeId: 's0', name: 'Bob' });
@@ -174,7 +174,7 @@ it('writes every document of the tenant, hot, cold and derived, and nothing of a
   expect(text).not.toMatch(/s0|Bob|_etag|_lsn/);
 });
 
-it('writes a document once, in its newest version, wherever it moves meanwhile', async () => {
+it('an export writes a document once, in its newest version, wherever it moves meanwhile', async () => {
   await derive(...Array.from({ length: 8 }, (_, n) => order(n, { placedAt: `2026-01-0${n + 1}T00:00:00.000Z` })));
   await swept();
   // Restored and changed: the archive keeps the old line.
@@ -211,7 +211,7 @@ it('writes a document once, in its newest version, wherever it moves meanwhile',
   expect(orders(await everything('s1')).map(([id]) => id)).toEqual(['o1', 'o3', 'o5']);
 });
 
-it('finds the tenant’s documents in blobs that it shares with others', async () => {
+it('an export finds the tenant’s documents in blobs that it shares with others', async () => {
   await derive(...Array.from({ length: 4 }, (_, n) => order(n, { placedAt: '2026-01-05T00:00:00.000Z' })));
   const { loaded, services } = stage;
   const { tenantField: _, ...together } = loaded.pipeline.archives[0]!;
@@ -227,7 +227,7 @@ it('finds the tenant’s documents in blobs that it shares with others', async (
   ]);
 });
 
-it('writes the dead letters with their changes, and names a change that is missing', async () => {
+it('an export writes the dead letters with their changes, and names a change that is missing', async () => {
   await stage.container('Customers').items.upsert({ id: 'c1', type: 'customer', storeId: 's1', name: 'Ada' });
   const letters = new DeadLetters(stage.services.place.state, letterBodies(stage.services));
   const park = (storeId: string, id: string, pad: number) =>
@@ -274,7 +274,7 @@ it('writes the dead letters with their changes, and names a change that is missi
   expect((await read()).at(-1)).toMatchObject({ end: { deadLetters: 2, unreadable: 1 } });
 });
 
-it('leaves no file behind that isn’t complete, and replaces none without --force', async () => {
+it('an export leaves no file behind that isn’t complete, and replaces none without --force', async () => {
   await derive(order(1, { placedAt: '2026-01-01T00:00:00.000Z' }), order(3));
   await swept();
   const file = join(folder, 's1.jsonl');
@@ -295,7 +295,7 @@ it('leaves no file behind that isn’t complete, and replaces none without --for
   expect(await readdir(folder)).toEqual(['s1.jsonl']);
 });
 
-it('writes to standard output, with and without --json alike', async () => {
+it('an export writes to standard output, with and without --json alike', async () => {
   await derive(order(1), order(2));
   const out = async (...flags: string[]): Promise<unknown[]> =>
     (await cli(['tenants', 'export', 's1', ...flags])).stdout
@@ -308,7 +308,7 @@ it('writes to standard output, with and without --json alike', async () => {
   expect(await out('--json')).toEqual(lines);
 });
 
-it('waits for a slow reader of standard output', async () => {
+it('an export waits for a slow reader of standard output', async () => {
   await derive(...Array.from({ length: 30 }, (_, n) => order(n)));
   const expected = (await cli(['tenants', 'export', 's1'])).stdout.split('\n').slice(1, -2);
   let text = '';
@@ -333,7 +333,7 @@ it('waits for a slow reader of standard output', async () => {
   expect(slow.writableLength).toBe(0);
 });
 
-it('refuses a tenant that has nothing', async () => {
+it('an export refuses a tenant that has nothing', async () => {
   await derive(order(1));
   expect(await cli(['tenants', 'export', 'S1', '--out', join(folder, 'f')])).toMatchObject({
     code: 2,
@@ -343,7 +343,7 @@ it('refuses a tenant that has nothing', async () => {
   expect(await readdir(folder)).toEqual([]);
 });
 
-it('is not offered over HTTP, where it would write files of the host', () => {
+it('`tenants export` is not offered over HTTP, where it would write files of the host', () => {
   const names = offered(registry).map(operationName);
   expect(names).toContain('tenants list');
   expect(names).not.toContain('tenants export');

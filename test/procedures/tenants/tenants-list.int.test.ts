@@ -39,7 +39,7 @@ const sizes = (more: Partial<Parameters<typeof sizesOf>[0]> = {}): Promise<Sizes
   });
 };
 
-it('counts the documents of each tenant, and estimates their bytes by 50 of them', async () => {
+it('`tenants list` counts the documents of each tenant, and estimates their bytes by 50 of them', async () => {
   await orders('s1', 3, 1_000);
   await orders('s2', 70, 10);
   await orders('S1', 1);
@@ -65,7 +65,7 @@ it('counts the documents of each tenant, and estimates their bytes by 50 of them
   expect((await sizes({ only: 'Customers' })).tenants.map(({ tenant }) => tenant)).toEqual(['s1']);
 });
 
-it('names documents without a valid tenant', async () => {
+it('`tenants list` names documents without a valid tenant', async () => {
   await orders('s1', 1);
   for (const [id, storeId] of [
     ['number', 7],
@@ -75,7 +75,7 @@ it('names documents without a valid tenant', async () => {
   expect((await sizes()).without).toEqual([{ container: 'Orders', documents: 2 }]);
 });
 
-it('prints a table, and refuses what it can’t list', async () => {
+it('`tenants list` prints a table, and refuses what it can’t list', async () => {
   await orders('s1', 2);
   const { stdout, code } = await cli(['tenants', 'list', '--pipeline', MENDED]);
   expect(code).toBe(0);
@@ -90,7 +90,7 @@ it('prints a table, and refuses what it can’t list', async () => {
   expect(wrong.stderr).toContain('No container Order belongs to tenants');
 });
 
-it('warns of a logical partition that is half full, and fails for one that is nearly full', () => {
+it('`tenants list` warns of a logical partition that is half full, and fails for one that is nearly full', () => {
   const at = (share: number): ListedTenants => ({
     count: 1,
     documents: 1,

@@ -19,7 +19,7 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-it('shows ten tenants with their backlogs, and the others together', async () => {
+it('the list of waiting tenants shows ten tenants with their backlogs, and the others together', async () => {
   const { pipeline } = stage.loaded;
   const { state } = stage.services.place;
   const look = () => waitingTenants(pipeline, state, signal);
@@ -45,7 +45,7 @@ it('shows ten tenants with their backlogs, and the others together', async () =>
   expect(stdout).toMatch(/\(2 others\) +300 /);
 });
 
-it('says how many were drained lately, and when it is empty', async () => {
+it('the list of waiting tenants says how many were drained lately, and when it is empty', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: AT });
   try {
     const { pipeline } = stage.loaded;

@@ -45,7 +45,7 @@ async function derive(): Promise<void> {
   await app.stop();
 }
 
-it('before the first host: every projection waits', async () => {
+it('before the first host, a trace shows that every projection waits', async () => {
   await write('order-17');
   const found = await trace('Orders', 's1', 'order-17');
   expect(found.document?.body).toMatchObject({ id: 'order-17', cents: 100 });
@@ -53,7 +53,7 @@ it('before the first host: every projection waits', async () => {
   expect(statesOf(found)).toEqual({ 'summaries@1': 'waiting', 'days@1': 'waiting' });
 });
 
-it('applied: where each projection has the document as it is now', async () => {
+it('a trace of an applied document shows where each projection has it as it is now', async () => {
   await write('order-17');
   await derive();
   const found = await trace('Orders', '["s1"]', 'order-17');
@@ -69,7 +69,7 @@ it('applied: where each projection has the document as it is now', async () => {
   expect(found.events.map(({ what }) => what)).toEqual([expect.stringMatching(/^written, ETag/)]);
 });
 
-it('missing: what was applied has gone from the sink', async () => {
+it('a trace calls a document missing that was applied and has gone from the sink', async () => {
   await write('order-17');
   await derive();
   await stage.container('Summaries').item('order-17', 's1').delete();
@@ -90,7 +90,7 @@ it('a later write that no host has read waits, and a free range is named as the 
   expect(found.projections[0]!.version).not.toBeNull();
 });
 
-it('parked: with the code and the message of the dead letter', async () => {
+it('a trace of a parked document shows the code and the message of the dead letter', async () => {
   await write('order-17', { placedAt: 7 });
   await derive();
   const found = await trace('Orders', 's1', 'order-17');
@@ -102,7 +102,7 @@ it('parked: with the code and the message of the dead letter', async () => {
   expect(stdout).toContain('parked');
 });
 
-it('a document that is gone: applied once its deletion is', async () => {
+it('a trace calls a document that is gone applied once its deletion is', async () => {
   await write('order-17');
   await derive();
   await write('order-17', { cancelled: true });
@@ -118,7 +118,7 @@ it('a document that is gone: applied once its deletion is', async () => {
   expect(statesOf(gone)).toEqual({ 'summaries@1': 'applied', 'days@1': 'applied' });
 });
 
-it('a document of a type that no projection reads, and one that was never written', async () => {
+it('a trace names a document of a type that no projection reads, and one that was never written', async () => {
   await write('note-1', { type: 'note' });
   expect(statesOf(await trace('Orders', 's1', 'note-1'))).toEqual({
     'summaries@1': 'not meant',
@@ -147,7 +147,7 @@ it.each([
   expect(stderr).toContain(message);
 });
 
-it('read: a stable aggregate keeps no record of single documents, so its absence says nothing', async () => {
+it('a stable aggregate keeps no record of single documents, so its absence says nothing', async () => {
   await stage[Symbol.asyncDispose]();
   const stable = join(SHOP, '../unstable');
   stage = await openStage({}, stable);

@@ -55,7 +55,7 @@ it('its leases are not rewound to the beginning or a time, which would pass over
   }
 });
 
-it('takes over no other processor’s leases', async () => {
+it('a verification by all versions takes over no other processor’s leases', async () => {
   const { pipeline, model } = stage.loaded;
   const other = { ...stage, loaded: { pipeline: { ...pipeline, name: 'other', sources: [] }, model } };
   const app = await compose({ ...other, host: 'other', readLagMs: 0, timings: { pollMs: 40, acquireMs: 20 } });
@@ -71,7 +71,7 @@ it('takes over no other processor’s leases', async () => {
   });
 });
 
-it('verify --repair puts right what differs, and brings no deleted document back', async () => {
+it('`projections verify --repair` by all versions puts right what differs, and brings no deleted document back', async () => {
   const app = await live();
   const orders = stage.container('Orders');
   try {

@@ -1,6 +1,6 @@
 // A sample of the archive, by hand and by the schedule. docs/SPEC-archive.md, ARC-H42 and ARC-H43.
-import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
-import { afterAll, beforeAll, beforeEach, afterEach, expect, it, vi } from 'vitest';
+import type { ContainerClient } from '@azure/storage-blob';
+import { expect, it } from 'vitest';
 import type { DoctorFinding } from '../../../src/procedures/doctor/finding.ts';
 import type { Settings } from '../../../src/base/settings.ts';
 import { doctor } from '../../../src/verbs/doctor.operation.ts';
@@ -9,29 +9,17 @@ import { verifyDue } from '../../../src/procedures/verify/verify-due.ts';
 import { status } from '../../../src/verbs/status.operation.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { cli } from '../../cli/cli.ts';
-import { type Azurite, startAzurite } from '../../support/azurite.ts';
-import { COLD, type Stage, openStage } from '../../support/stage.ts';
+import { useArchiveStage } from '../../support/archive-stage.ts';
+import { COLD, type Stage } from '../../support/stage.ts';
 import { SteppingClock } from '../../verbs/leases/lease-world.ts';
 import { derive } from '../recover/recovery.ts';
 
-let azurite: Azurite;
 let stage: Stage;
 let blobs: ContainerClient;
-let used = 0;
 
-beforeAll(async () => {
-  azurite = await startAzurite();
-});
-afterAll(async () => {
-  await azurite?.close();
-});
 /** Six months of two tenants: twelve blobs. */
-beforeEach(async () => {
-  const { connectionString } = azurite;
-  const container = `sample-${(used += 1)}`;
-  stage = await openStage({}, COLD, { connectionString, container });
-  blobs = BlobServiceClient.fromConnectionString(connectionString).getContainerClient(container);
-  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: COLD })) vi.stubEnv(name, value);
+useArchiveStage(COLD, async (opened) => {
+  ({ stage, blobs } = opened);
   for (let n = 0; n < 12; n++)
     await stage.container('Orders').items.create({
       id: `o${n}`,
@@ -45,17 +33,13 @@ beforeEach(async () => {
   const { code, stderr } = await cli(['archive', 'sweep']);
   if (code !== 0) throw new Error(stderr);
 });
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
-});
 
 const json = async (...args: string[]): Promise<{ code: number; value: unknown }> => {
   const { code, stdout } = await cli([...args, '--json']);
   return { code, value: JSON.parse(stdout) };
 };
 
-it('reads so many blobs and no more, and says when', async () => {
+it('a sample of the archive reads so many blobs and no more, and says when', async () => {
   expect(await json('archive', 'verify', '--sample', '5')).toMatchObject({
     code: 0,
     value: [{ blobs: 5, documents: 5, superfluous: 0, sampled: { asked: 5, of: 12 }, faults: [] }],
@@ -86,7 +70,7 @@ it('a container that was emptied by hand is found, by a sample too', async () =>
   );
 });
 
-it('is due each day where there is an archive, and shows a lost account and every fault', async () => {
+it('a verification of the archive is due each day where there is an archive, and shows a lost account and every fault', async () => {
   const clock = new SteppingClock();
   await clock.sleep(Date.parse('2026-03-02T00:00:00.000Z') - clock.now());
   const contextOf = (services = stage.services, verify: Settings['verify'] = { sample: '30 3 * * *' }) => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { innermost } from '../../../src/procedures/verify/difference.ts';
 
-it('names the smallest values that differ, and what one side lacks', () => {
+it('a difference names the smallest values that differ, and what one side lacks', () => {
   const row = { root: { status: 'paid', cents: '5' }, children: { lines: [{ sku: 'a' }, { sku: 'b' }] } };
   const stored = { root: { status: 'x', cents: '5' }, children: { lines: [{ sku: 'a' }, { sku: 'c', n: 1 }] } };
   expect(innermost(row, stored, 'row')).toEqual([

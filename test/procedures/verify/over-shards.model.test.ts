@@ -75,7 +75,7 @@ class Shop {
   }
 }
 
-it(`whoever dies at ${DEATHS} moments while versions are built over shards that come and are written, all is right in the end (seed ${SEED})`, async (context) => {
+it(`whichever process dies at ${DEATHS} moments while versions are built over shards that come and are written, all is right in the end (seed ${SEED})`, async (context) => {
   const random = new Random(SEED);
   const { stage, application, host } = await given(context, ['shard0', 'shard1'], {
     folder: SPREAD_VERSIONS,

@@ -175,7 +175,7 @@ it('a host whose time is up leaves the rest to the next look, which says the who
   expect(await projectionsVerify.run({ due: true }, contextOf(clock))).toMatchObject({ ok: true, value: [] });
 });
 
-it('by pages the same is found as at once, wherever it ended between, and over a split', async () => {
+it('a verification by pages finds the same as one at once, wherever it ended between, and over a split', async () => {
   const random = new Random(SEED);
   await orders(90);
   for (let n = 0; n < 4; n++)
@@ -238,7 +238,7 @@ it('by pages the same is found as at once, wherever it ended between, and over a
   expect(from.ended).toHaveLength(3);
 });
 
-it('judges nothing that hosts have not passed, and nothing is due while a projection is paused', async () => {
+it('a verification that is due judges nothing that hosts have not passed, and nothing is due while a projection is paused', async () => {
   const app = await compose({
     ...stage,
     host: 'live',
@@ -282,7 +282,7 @@ it('judges nothing that hosts have not passed, and nothing is due while a projec
   await app.stop();
 });
 
-it('beside a live host a change on its way is no difference', async () => {
+it('a verification beside a live host takes a change on its way for no difference', async () => {
   const app = await compose({ ...stage, host: 'live', readLagMs: 0, timings: { pollMs: 40, acquireMs: 50 } });
   await app.start();
   await orders(30);

@@ -83,7 +83,7 @@ async function derived(context: Pick<TestContext, 'onTestFinished'>) {
   return { stage, app, host };
 }
 
-it(`finds in each place what a comparison of everything finds, wherever it ended between (seed ${SEED})`, async (context) => {
+it(`a verification by pages finds in each place what a comparison of everything finds, wherever it ended between (seed ${SEED})`, async (context) => {
   const random = new Random(SEED);
   const { stage, app } = await derived(context);
   await app.stop();

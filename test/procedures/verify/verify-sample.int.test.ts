@@ -48,7 +48,7 @@ async function any(stage: Stage, container: string, type: string): Promise<Doc &
   return resources[0] as Doc & { id: string; storeId: string };
 }
 
-it('says of copies, sums of fractions and reference data what a comparison of all documents says', async () => {
+it('a sample says of copies, sums of fractions and reference data what a comparison of all documents says', async () => {
   await using stage = await openStage({}, join(FIXTURES, 'mended'));
   for (const storeId of ['s1', 's2', 's3'])
     await stage.container('Stores').items.create({ id: storeId, storeId, type: 'store' });
@@ -82,7 +82,7 @@ it('says of copies, sums of fractions and reference data what a comparison of al
   expect(found).toHaveLength(4);
 });
 
-it('finds embedded fields that are not as their parents say', async () => {
+it('a sample finds embedded fields that are not as their parents say', async () => {
   await using stage = await openStage({}, STOREFRONT);
   await stage
     .container('Stores')
@@ -97,7 +97,7 @@ it('finds embedded fields that are not as their parents say', async () => {
   expect(found.differences).toMatchObject([{ document: '["s","p","wrong"]', fields: ['currency'] }]);
 });
 
-it('compares of a large group what the documents drawn contribute', async () => {
+it('a sample compares of a large group what the documents drawn contribute', async () => {
   await using stage = await openStage({});
   for (let n = 0; n < 130; n++)
     await stage.container('Orders').items.create({
@@ -125,7 +125,7 @@ it('compares of a large group what the documents drawn contribute', async () => 
 });
 
 for (const feed of ['latest', 'all-versions'] as const)
-  it(`knows the sources that were archived by their discriminator (${feed})`, async () => {
+  it(`a sample knows the sources that were archived by their discriminator (${feed})`, async () => {
     const { connectionString } = azurite;
     await using stage = await openStage({}, COLD, { connectionString, container: `sample-${feed}` });
     if (feed === 'all-versions') {
@@ -156,7 +156,7 @@ for (const feed of ['latest', 'all-versions'] as const)
     expect(await agree(cold)).toMatchObject([{ container: 'Days', kind: 'different' }]);
   });
 
-it('draws each document of a container with many some time, and reads only so many', async () => {
+it('a sample draws each document of a container with many some time, and reads only so many', async () => {
   await using stage = await openStage({ partitions: 3 } as never);
   const ids = Array.from({ length: 300 }, (_, n) => `o${n}`);
   for (const id of ids)
@@ -181,7 +181,7 @@ it('draws each document of a container with many some time, and reads only so ma
   expect(met.size).toBe(ids.length);
 });
 
-it('refuses a sample that is repaired, or is no number, or of a sink that lists everything or nothing', async () => {
+it('a verification refuses a sample that is repaired, or is no number, or of a sink that lists everything or nothing', async () => {
   const world = await leaseWorld(1);
   await expect(world.run(projectionsVerify, { sample: '10', repair: true })).rejects.toMatchObject({
     code: 'input-invalid',

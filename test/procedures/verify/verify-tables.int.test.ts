@@ -84,7 +84,7 @@ const look = (more: Partial<VerifyOptions> = {}): Promise<Verification> =>
 const said = ({ differences }: Pick<Verification, 'differences'>): string[] =>
   differences.map(({ kind, container, document }) => `${kind} ${container} ${document}`).toSorted();
 
-it('finds nothing in tables that nobody changed', async () => {
+it('a verification of tables finds nothing in tables that no person changed', async () => {
   expect(await look()).toMatchObject({ different: 0, beyond: [] });
   expect(await look({ sample: '10000' })).toMatchObject({ different: 0, beyond: [] });
   expect(await look({ ofTenant: askedTenant(stage.loaded, 's1') })).toMatchObject({
@@ -95,7 +95,7 @@ it('finds nothing in tables that nobody changed', async () => {
   });
 });
 
-it('finds in a part what a verification of all finds there', async () => {
+it('a verification of tables finds in a part what a verification of all finds there', async () => {
   for (const sql of [
     `UPDATE millrace.customers_v1 SET name = 'other' WHERE id = 'c1'`,
     `DELETE FROM millrace.customers_v1 WHERE id = 'c2'`,
@@ -163,13 +163,13 @@ it('finds in a part what a verification of all finds there', async () => {
   expect(Object.keys(resumed.differences).toSorted()).toEqual(documents.toSorted());
 });
 
-it('repairs one tenant’s rows, and leaves those of others', async () => {
+it('a verification of tables repairs one tenant’s rows, and leaves those of others', async () => {
   const repaired = await look({ ofTenant: askedTenant(stage.loaded, 's2'), repair: true });
   expect(repaired).toMatchObject({ different: 0, repaired: { repaired: 1 } });
   expect(said(await look())).toHaveLength(8);
 });
 
-it('removes rows that were left with another tenant, also where the document’s own are missing or it is gone', async () => {
+it('a verification of tables removes rows that were left with another tenant, also where the document’s own are missing or it is gone', async () => {
   await client.query(`DELETE FROM millrace.orders_v1 WHERE id = 'o5'`);
   for (const [store, id] of [
     ['s0', 'o5'],
@@ -201,7 +201,7 @@ SELECT 's2', replace(id, 'o1', 'gone'), epoch, lsn, turn, etag FROM millrace.ord
   ]);
 });
 
-it('draws a sample of a large table without reading all of it', async () => {
+it('a verification of tables draws a sample of a large table without reading all of it', async () => {
   await client.query(
     `INSERT INTO millrace.customers_v1 (store_id, id) SELECT 's7', 'x' || n FROM generate_series(1, 20000) n`,
   );

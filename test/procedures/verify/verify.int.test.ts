@@ -64,7 +64,7 @@ const named = (differences: readonly { container: string; document: string }[]):
   new Set(differences.map(({ container, document }) => `${container} ${document}`));
 
 describe(`verifying (seed ${SEED})`, () => {
-  it('finds each of a hundred planted differences, and repairs them beside the live host', async () => {
+  it('a verification finds each of a hundred planted differences, and repairs them beside the live host', async () => {
     const random = new Random(SEED);
     for (let n = 0; n < 400; n++) await writeAny(stage, random, 150);
     const app = await live(stage);
@@ -101,7 +101,7 @@ describe(`verifying (seed ${SEED})`, () => {
     await app.stop();
   });
 
-  it('reports nothing under load without faults, and a fault among the load', async () => {
+  it('a verification reports nothing under load without faults, and a fault among the load', async () => {
     const random = new Random(SEED + 1);
     for (let n = 0; n < 100; n++) await writeAny(stage, random);
     const app = await live(stage);
@@ -118,7 +118,7 @@ describe(`verifying (seed ${SEED})`, () => {
     }
   });
 
-  it('verifies what is current, and another version by its number', async () => {
+  it('a verification verifies what is current, and another version by its number', async () => {
     const app = await live(stage);
     await writeAny(stage, new Random(1));
     await stage.container('Orders').items.upsert({
@@ -139,7 +139,7 @@ describe(`verifying (seed ${SEED})`, () => {
     await expect(look({ only: 'dais' })).rejects.toThrow('did you mean days?');
   });
 
-  it('repairs one partition key on the command line', async () => {
+  it('a verification repairs one partition key on the command line', async () => {
     for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
     try {
       const app = await live(stage);

@@ -30,7 +30,7 @@ async function world({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
 
 const held = (app: App): number => app.sources().reduce((sum, { leases }) => sum + leases.length, 0);
 
-it('is said by a host too that has no leases, as others have them all', async (context) => {
+it('`drained` is said by a host too that has no leases, as others have them all', async (context) => {
   const { host, write } = await world(context);
   const [a, b] = [await host('a'), await host('b')];
   await a.start();
@@ -42,7 +42,7 @@ it('is said by a host too that has no leases, as others have them all', async (c
   expect(a.stats().some(({ changes }) => changes === 20)).toBe(true);
 });
 
-it('is not said while changes are left that nobody reads', async (context) => {
+it('`drained` is not said while changes are left that no host reads', async (context) => {
   const { stage, host, write } = await world(context);
   const [a, b, watching] = [await host('a'), await host('b'), await host('watching')];
   await a.start();
@@ -60,7 +60,7 @@ it('is not said while changes are left that nobody reads', async (context) => {
   expect(b.stats().some(({ changes }) => changes === 20)).toBe(true);
 });
 
-it('is no more to be had from a host that stops, or was stopped', async (context) => {
+it('`drained` is no more to be had from a host that stops, or was stopped', async (context) => {
   const { stage, host, write } = await world(context);
   const [a, watching] = [await host('a'), await host('watching')];
   await a.start();

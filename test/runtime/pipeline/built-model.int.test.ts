@@ -16,7 +16,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('gives the same model as the document, wherever the folder lies by then', async () => {
+it('the built model gives the same model as the document, wherever the folder lies by then', async () => {
   const { model, modelFile } = await loadPipeline(folder);
   await writeBuilt({ folder, modelFile, pipelineFile: pipelineFile(folder) }, model);
   expect(readFileSync(join(folder, BUILT_FILE), 'utf8')).not.toContain(folder);
@@ -31,16 +31,19 @@ it('gives the same model as the document, wherever the folder lies by then', asy
   }
 });
 
-it.each(['cosmosdb_data_model.md', 'pipeline.ts'])('counts no more once %s has changed', async (changed) => {
-  const { model, modelFile } = await loadPipeline(folder);
-  const files = { folder, modelFile, pipelineFile: pipelineFile(folder) };
-  await writeBuilt(files, model);
-  expect(await readBuilt(files)).toBeDefined();
-  appendFileSync(join(folder, changed), '\n');
-  expect(await readBuilt(files)).toBeUndefined();
-});
+it.each(['cosmosdb_data_model.md', 'pipeline.ts'])(
+  'the built model counts no more once %s has changed',
+  async (changed) => {
+    const { model, modelFile } = await loadPipeline(folder);
+    const files = { folder, modelFile, pipelineFile: pipelineFile(folder) };
+    await writeBuilt(files, model);
+    expect(await readBuilt(files)).toBeDefined();
+    appendFileSync(join(folder, changed), '\n');
+    expect(await readBuilt(files)).toBeUndefined();
+  },
+);
 
-it('is made do without where it is absent, or somebody else’s', async () => {
+it('a host makes do without the built model where it is absent, or of another document', async () => {
   const files = { folder, modelFile: join(folder, 'cosmosdb_data_model.md'), pipelineFile: pipelineFile(folder) };
   expect(existsSync(join(folder, BUILT_FILE))).toBe(false);
   expect(await readBuilt(files)).toBeUndefined();

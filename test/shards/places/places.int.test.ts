@@ -28,7 +28,7 @@ function open(more: Partial<PlacesOptions> = {}): Places {
   return places;
 }
 
-it('opens databases of one name in two accounts, each with the key of its account', async () => {
+it('the opener of places opens databases of one name in two accounts, each with the key of its account', async () => {
   const [, two] = servers;
   const places = open();
   const here = await places.open({ database: 'shop' });
@@ -40,7 +40,7 @@ it('opens databases of one name in two accounts, each with the key of its accoun
   expect((await here.containers.readAll().fetchAll()).resources).toEqual([]);
 });
 
-it('signs in for routing by an identity that only reads, and for connections by the key', async () => {
+it('the opener of places signs in for routing by an identity that only reads, and for connections by the key', async () => {
   const [one] = servers;
   const places = open({ identities: { routing: one.credential('router') } });
   const location = { database: 'maps' };
@@ -53,7 +53,7 @@ it('signs in for routing by an identity that only reads, and for connections by 
   await expect(container.items.upsert(document)).rejects.toMatchObject({ code: 403 });
 });
 
-it('names the setting of an account that refuses, and opens it by another credential', async () => {
+it('the opener of places names the setting of an account that refuses, and opens it by another credential', async () => {
   const [one, two] = servers;
   const places = open({ accounts: [{ ...account(two), key: one.key.replaceAll(/[A-Z]/g, 'a') }] });
   const location = { database: 'shop', endpoint: two.endpoint };

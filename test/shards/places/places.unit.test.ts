@@ -11,7 +11,7 @@ const open = (more: Partial<PlacesOptions> = {}): { places: Places; opened: unkn
   return { places, opened };
 };
 
-it('has one client for all databases of an account', () => {
+it('a process has one client for all databases of an account', () => {
   const { places, opened } = open();
   const { connect } = places;
   const east = connect({ database: 'east' });
@@ -21,7 +21,7 @@ it('has one client for all databases of an account', () => {
   expect(opened).toEqual([east.client]);
 });
 
-it('has another client for another account, and for each credential', () => {
+it('a process has another client for another account, and for each credential', () => {
   const { places, opened } = open({ identities: { routing: identity } });
   const clientOf = (...given: Parameters<Places['connect']>) => places.connect(...given).client;
   const location = { database: 'shop' };
@@ -41,7 +41,7 @@ it('has another client for another account, and for each credential', () => {
   expect(opened).toHaveLength(4);
 });
 
-it('is opened by the settings of the process', async () => {
+it('a place is opened by the settings of the process', async () => {
   const COSMOS = 'AccountEndpoint=https://one.documents.azure.com/;AccountKey=b25l;';
   const places = await Places.ofSettings({}, { processEnv: { COSMOS } });
   onTestFinished(places.close);

@@ -1,33 +1,16 @@
-import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { ContainerClient } from '@azure/storage-blob';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ArchiveVerification } from '../../../src/archive/types.ts';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { cli } from '../../cli/cli.ts';
-import { type Azurite, startAzurite } from '../../support/azurite.ts';
-import { COLD, type Stage, openStage } from '../../support/stage.ts';
+import { useArchiveStage } from '../../support/archive-stage.ts';
+import { COLD, type Stage } from '../../support/stage.ts';
 
-let azurite: Azurite;
 let stage: Stage;
 let blobs: ContainerClient;
-let used = 0;
-
-beforeAll(async () => {
-  azurite = await startAzurite();
-});
-afterAll(async () => {
-  await azurite?.close();
-});
-beforeEach(async () => {
-  const { connectionString } = azurite;
-  const container = `archive-${(used += 1)}`;
-  stage = await openStage({}, COLD, { connectionString, container });
-  blobs = BlobServiceClient.fromConnectionString(connectionString).getContainerClient(container);
-  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: COLD })) vi.stubEnv(name, value);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
+useArchiveStage(COLD, (opened) => {
+  ({ stage, blobs } = opened);
 });
 
 const json = async (...args: string[]): Promise<{ code: number; value: unknown; stderr: string }> => {
@@ -69,7 +52,7 @@ const JANUARY = Array.from({ length: 6 }, (_, n) => order(n));
 const FEBRUARY = [order(6, '2026-02-01T00:00:00.000Z'), order(7, '2026-02-03T10:00:00.000Z')];
 
 describe('sweep, list, verify, restore', () => {
-  it('of one tenant leave the others alone', async () => {
+  it('sweep, list, verify and restore of one tenant leave the others alone', async () => {
     await derive(...JANUARY);
     expect((await json('archive', 'sweep', '--tenant', 's1', '--dry-run')).value).toEqual({
       steps: ['orders-cold@1: archive 3 documents'],
@@ -93,7 +76,7 @@ describe('sweep, list, verify, restore', () => {
     });
   });
 
-  it('move what the rule names, and back, and say so', async () => {
+  it('sweep, list, verify and restore move what the rule names, and back, and say so', async () => {
     await derive(...JANUARY, ...FEBRUARY);
     const planned = await json('archive', 'sweep', '--dry-run');
     expect(planned.value).toEqual({ steps: ['orders-cold@1: archive 6 documents'], ru: 0 });
@@ -142,7 +125,7 @@ describe('sweep, list, verify, restore', () => {
     expect((await json('projections', 'verify')).value).toMatchObject({ different: 0, documents: { sources: 8 } });
   });
 
-  it('hold what the projections have not got yet, and what they have parked', async () => {
+  it('sweep, list, verify and restore hold what the projections have not got yet, and what they have parked', async () => {
     for (const one of JANUARY) await stage.container('Orders').items.upsert(one);
     const early = await cli(['archive', 'sweep']);
     expect(early.stdout).toContain('6 documents not archived until every projection has applied them');
@@ -152,7 +135,7 @@ describe('sweep, list, verify, restore', () => {
     expect((await hot()).map(({ id }) => id)).toEqual(['o8']);
   });
 
-  it('leave documents whose date lies in the future or is none, and name them', async () => {
+  it('sweep, list, verify and restore leave documents whose date lies in the future or is missing, and name them', async () => {
     await derive(order(1), order(2, '2026-13-01'), order(3, '2025-12-01'));
     const { code, stdout } = await cli(['archive', 'sweep', '--now', '2025-12-31']);
     expect(code).toBe(0);
@@ -186,9 +169,9 @@ describe('bad input is one clear message, exit code 2, and hot data stay', () =>
   });
 
   it('model apply makes the blob container that is not there', async () => {
-    vi.stubEnv('STORAGE_CONTAINER', `fresh-${used}`);
+    vi.stubEnv('STORAGE_CONTAINER', 'fresh');
     expect((await json('model', 'apply', '--dry-run')).value).toMatchObject({
-      steps: [`create blob container fresh-${used}`],
+      steps: ['create blob container fresh'],
     });
     expect((await json('model', 'apply')).code).toBe(0);
     expect(await json('model', 'apply')).toMatchObject({ code: 0, value: { done: [] } });
@@ -243,7 +226,7 @@ describe('what was done to a blob by hand', () => {
   }
 
   it.each(damages)(
-    '%s: verify names it with its documents, and nobody takes it for the truth',
+    '%s: verify names it with its documents, and no reader takes it for the truth',
     async (_, fault, damage) => {
       await damage();
       const { code, value } = await json('archive', 'verify');

@@ -1,39 +1,22 @@
 // What a storage account, a clock and a newer Millrace may do to the verbs of the archive.
-import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import type { ContainerClient } from '@azure/storage-blob';
+import { expect, it, vi } from 'vitest';
 import { openHistory } from '../../../src/client.ts';
 import { collect } from '../../archive/stage.ts';
 import { cli } from '../../cli/cli.ts';
-import { type Azurite, startAzurite } from '../../support/azurite.ts';
-import { COLD, type Stage, openStage } from '../../support/stage.ts';
+import { useArchiveStage } from '../../support/archive-stage.ts';
+import { COLD, type Stage } from '../../support/stage.ts';
 import { derive } from '../../procedures/recover/recovery.ts';
 
-let azurite: Azurite;
 let stage: Stage;
 let blobs: ContainerClient;
-let used = 0;
-
-beforeAll(async () => {
-  azurite = await startAzurite();
-});
-afterAll(async () => {
-  await azurite?.close();
-});
-beforeEach(async () => {
-  const { connectionString } = azurite;
-  const container = `bad-${(used += 1)}`;
-  stage = await openStage({}, COLD, { connectionString, container });
-  blobs = BlobServiceClient.fromConnectionString(connectionString).getContainerClient(container);
-  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: COLD })) vi.stubEnv(name, value);
+useArchiveStage(COLD, async (opened) => {
+  ({ stage, blobs } = opened);
   await write('a', 's0', '2025-01-01T10:00:00.000Z');
   await write('b', 's1', '2025-02-01T10:00:00.000Z');
   await derive(stage);
   const { code, stderr } = await cli(['archive', 'sweep']);
   if (code !== 0) throw new Error(stderr);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
 });
 
 const write = (id: string, storeId: string, placedAt: string): Promise<unknown> =>

@@ -53,7 +53,7 @@ describe('exported and imported', () => {
     expect(world.clock.total, 'nothing to wait for where nothing is replaced').toBe(0);
   });
 
-  it('through any chain of dialects they say the same', async () => {
+  it('what is exported and imported through any chain of dialects says the same', async () => {
     const seed = suiteSeed();
     const random = new Random(seed);
     const world = await leaseWorld(2);
@@ -94,7 +94,7 @@ describe('exported and imported', () => {
     expect(says(await world.documents(own)), 'and the pipeline goes on from them').toEqual(wanted);
   });
 
-  it('onto leases that are there they move, once nobody holds them, and only the position changes', async () => {
+  it('what is imported onto leases that are there moves them, once no host holds them, and only the position changes', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 5);
     await world.derive();
@@ -118,7 +118,7 @@ describe('exported and imported', () => {
 });
 
 describe('a file that can’t be imported', () => {
-  it('is refused before anything is written, and says where it is wrong', async () => {
+  it('a file that can’t be imported is refused before anything is written, and says where it is wrong', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 3);
     await world.derive();

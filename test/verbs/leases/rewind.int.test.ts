@@ -12,7 +12,7 @@ const epoch = async ({ stage }: LeaseWorld) =>
   (await stage.services.place.state.item('Orders', 'epochs').read<{ epoch: number }>()).resource?.epoch;
 
 describe('rewinding the pipeline’s own leases', () => {
-  it('to the beginning, a time, a checkpoint or a token delivers again what came after, and never skips', async () => {
+  it('a rewind of the pipeline’s own leases to the beginning, a time, a checkpoint or a token delivers again what came after, and never skips', async () => {
     const world = await leaseWorld(2);
     await world.write(0, 20);
     await world.derive();
@@ -55,7 +55,7 @@ describe('rewinding the pipeline’s own leases', () => {
     ]);
   });
 
-  it('is refused while keys of the container move to another shard, or from one', async () => {
+  it('a rewind of the pipeline’s own leases is refused while keys of the container move to another shard, or from one', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 10);
     await world.derive();
@@ -72,7 +72,7 @@ describe('rewinding the pipeline’s own leases', () => {
     expect(await world.documents(own)).toEqual([]);
   });
 
-  it('to a time begins just before the first change since', async () => {
+  it('a rewind of the pipeline’s own leases to a time begins just before the first change since', async () => {
     const world = await leaseWorld(1);
     world.stage.emulator.freeze(true);
     await world.write(0, 10);
@@ -91,7 +91,7 @@ describe('rewinding the pipeline’s own leases', () => {
     expect((await world.run(leasesRewind, { to: later, container: 'Orders' })).value).toMatchObject({ moved: [] });
   });
 
-  it('over a split while nobody ran keeps what lies lowest', async () => {
+  it('a rewind of the pipeline’s own leases over a split while no host ran keeps what lies lowest', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 10);
     await world.derive();
@@ -101,7 +101,7 @@ describe('rewinding the pipeline’s own leases', () => {
     expect(lsns(await world.documents(await world.ownPrefix()))).toEqual([0]);
   });
 
-  it('waits as long as hosts would need to be noticed, and says so', async () => {
+  it('a rewind of the pipeline’s own leases waits as long as hosts would need to be noticed, and says so', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 5);
     await world.derive();
@@ -127,7 +127,7 @@ describe('rewinding a foreign host’s leases', () => {
     return { world, prefix, host, seen };
   };
 
-  it('that was stopped gives it what came after, and our epoch stays', async () => {
+  it('a rewind gives a foreign host that was stopped what came after, and our epoch stays', async () => {
     const { world, prefix, host, seen } = await stage();
     await host.stop();
     const before = await epoch(world);
@@ -139,7 +139,7 @@ describe('rewinding a foreign host’s leases', () => {
     expect(await epoch(world)).toBe(before);
   });
 
-  it('that runs is noticed before anything is written', async () => {
+  it('a foreign host that runs is noticed before anything is written', async () => {
     const { world, prefix, host } = await stage();
     const before = positions(await world.documents(prefix));
     world.clock.meanwhile = async (sofar) => {
@@ -153,10 +153,10 @@ describe('rewinding a foreign host’s leases', () => {
     expect((await world.audit()).map(({ verb, outcome }) => [verb, outcome])).toEqual([['leases rewind', 'failed']]);
   });
 
-  it('that wakes up afterwards, scaled to zero, is noticed, and what it may do is said', async () => {
+  it('a foreign host that wakes up afterwards, scaled to zero, is noticed, and what it may do is said', async () => {
     const { world, prefix, host } = await stage();
     world.clock.meanwhile = async (sofar) => {
-      // It still thinks it owns them, and writes what it has in memory; or takes them anew.
+      // It still thinks it owns them, and writes what it has in memory; or takes them again.
       if (sofar > 150_000) await host.acquire();
     };
     const error = await world.refusal(leasesRewind, { prefix, to: '2000-01-01' });
@@ -165,18 +165,21 @@ describe('rewinding a foreign host’s leases', () => {
   });
 
   // Of two leases: writes 1 and 2 claim them, 3 and 4 move them.
-  it.each([2, 4])('that wakes up just then, at write %i, leaves every position as it was', async (nth) => {
-    const { world, prefix, host } = await stage();
-    const before = positions(await world.documents(prefix));
-    world.stage.emulator.faults({ rules: [{ operation: 'replace', container: 'leases', nth, status: 412 }] });
-    const error = await world.refusal(leasesRewind, { prefix, to: '2000-01-01' });
-    world.stage.emulator.faults({});
-    expect(error).toMatchObject({ code: 'lease-host-running' });
-    expect(positions(await world.documents(prefix))).toEqual(before);
-    await host.stop();
-  });
+  it.each([2, 4])(
+    'a foreign host that wakes up just then, at write %i, leaves every position as it was',
+    async (nth) => {
+      const { world, prefix, host } = await stage();
+      const before = positions(await world.documents(prefix));
+      world.stage.emulator.faults({ rules: [{ operation: 'replace', container: 'leases', nth, status: 412 }] });
+      const error = await world.refusal(leasesRewind, { prefix, to: '2000-01-01' });
+      world.stage.emulator.faults({});
+      expect(error).toMatchObject({ code: 'lease-host-running' });
+      expect(positions(await world.documents(prefix))).toEqual(before);
+      await host.stop();
+    },
+  );
 
-  it('to the beginning deletes them with their marker, so that the host makes them anew, and never writes a null', async () => {
+  it('a rewind of a foreign host’s leases to the beginning deletes them with their marker, so that the host makes them again, and never writes a null', async () => {
     const { world, prefix, host, seen } = await stage();
     await host.stop();
     const outcome = await world.run(leasesRewind, { prefix, to: 'beginning' });
@@ -192,7 +195,7 @@ describe('rewinding a foreign host’s leases', () => {
 });
 
 describe('bad input', () => {
-  it('is told before anybody waits', async () => {
+  it('bad input is told before anybody waits', async () => {
     const world = await leaseWorld(2);
     expect(await world.refusal(leasesRewind, { to: 'beginning' })).toMatchObject({ code: 'leases-none' });
     await world.write(0, 8);
@@ -216,7 +219,7 @@ describe('bad input', () => {
     expect(await world.audit()).toEqual([]);
   });
 
-  it('such as a missing lease container, or one that refuses us, is told with its mend', async () => {
+  it('bad input such as a missing lease container, or one that refuses us, is told with its remedy', async () => {
     const world = await leaseWorld(1);
     await world.write(0, 3);
     await world.derive();

@@ -30,7 +30,7 @@ const check = (path: string, ...flags: string[]) => cli(['model', 'check', path,
 const WRONG: Edit = ['| 5 | Place an order | Orders |', '| 5 | Place an order | Ordrs |'];
 
 describe('model check', () => {
-  it('says that there are no findings, and with --unchecked what was not checked; exit code 0', async () => {
+  it('`model check` says that there are no findings, and with --unchecked what was not checked; exit code 0', async () => {
     const path = await pair();
     const { code, stdout } = await check(path);
     expect(stdout).toMatch(/no findings; \d+ rules, \d+ of them not fully checked \(--unchecked lists them\)/);
@@ -43,14 +43,14 @@ describe('model check', () => {
     expect(listed).not.toContain('--unchecked');
   });
 
-  it('names the rules that lack a whole document without being asked', async () => {
+  it('`model check` names the rules that lack a whole document without being asked', async () => {
     const { requirements } = edited([]);
     const { stdout } = await check(await folder({ 'cosmosdb_requirements.md': requirements }));
     expect(stdout).toMatch(/the data model \(cosmosdb_data_model\.md\): A/);
     expect(stdout).not.toContain('a shard map');
   });
 
-  it('shows a finding with its line, a caret under the name, and "did you mean"; exit code 1', async () => {
+  it('`model check` shows a finding with its line, a caret under the name, and "did you mean"; exit code 1', async () => {
     const { code, stdout } = await check(await pair([WRONG]));
     expect(code).toBe(1);
     const lines = stdout.split('\n');
@@ -91,13 +91,13 @@ describe('model check', () => {
     expect((await check(path, '--fix')).stdout).not.toContain('Fixed');
   });
 
-  it('takes one document of the two, and names the other as missing', async () => {
+  it('`model check` takes one document of the two, and names the other as missing', async () => {
     const { code, stdout } = await check(await folder({ 'cosmosdb_data_model.md': DESIGN }));
     expect(stdout).toMatch(/the access patterns \(cosmosdb_requirements\.md\): A2/);
     expect(code).toBe(0);
   });
 
-  it('waives what the document waives, until it says so', async () => {
+  it('`model check` waives what the document waives, until it says so', async () => {
     const waived = (until: string): Edit => [
       '## Access Pattern Mapping\n',
       `## Access Pattern Mapping\n<!-- millrace-ignore A3, A4, A2 until ${until}: renamed next week -->\n\n`,
@@ -118,13 +118,13 @@ describe('model check', () => {
     expect(undated.code).toBe(1);
   });
 
-  it('fails on errors alone if so asked', async () => {
+  it('`model check` fails on errors alone if so asked', async () => {
     const path = await pair([['`/id` - 100,000 values', '`/tier` - read by tier']]);
     expect((await check(path)).code).toBe(1);
     expect((await check(path, '--fail-on', 'error')).code).toBe(0);
   });
 
-  it('gives JSON with findings, lines and reasons', async () => {
+  it('`model check` gives JSON with findings, lines and reasons', async () => {
     const { stdout, code } = await check(await pair([WRONG]), '--json');
     const value: unknown = JSON.parse(stdout);
     expect(value).toMatchObject({ ok: false, counts: { error: expect.any(Number) } });
@@ -140,7 +140,7 @@ describe('model check', () => {
     expect(code).toBe(1);
   });
 
-  it('gives SARIF whose results name rules that it describes, waivers as suppressions', async () => {
+  it('`model check` gives SARIF whose results name rules that it describes, waivers as suppressions', async () => {
     const { stdout } = await check(
       await pair([
         WRONG,
@@ -295,7 +295,7 @@ describe('what is no pair of documents', () => {
 });
 
 describe('--explain, and model cost', () => {
-  it('explains a rule, and asks what was meant', async () => {
+  it('`--explain` explains a rule, and asks what was meant', async () => {
     const one = await cli(['model', 'check', '--explain', 'b11']);
     expect(one).toMatchObject({ code: 0, stdout: expect.stringMatching(/^B11 {2}/) });
     for (const part of ['How to fix it', 'Source', '70 %']) expect(one.stdout).toContain(part);
@@ -305,7 +305,7 @@ describe('--explain, and model cost', () => {
     });
   });
 
-  it('adds costs up by both profiles, in money where there is a price', async () => {
+  it('`model cost` adds costs up by both profiles, in money where there is a price', async () => {
     const path = await pair();
     const plain = await cli(['model', 'cost', path, '--terms']);
     expect(plain.stdout).toContain('Profile microsoft');

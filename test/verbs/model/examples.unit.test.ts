@@ -30,7 +30,7 @@ test.each(['flights', 'storefront'])(
   },
 );
 
-test('every rule says why, how to mend it and who says so, and no id is given twice', () => {
+test('every rule says why, how to correct it and who says so, and no id is given twice', () => {
   const rules = everyRule();
   const ids = rules.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);

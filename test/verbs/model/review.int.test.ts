@@ -40,7 +40,7 @@ async function review(document = 'orders.md'): Promise<void> {
 }
 
 describe('model review', () => {
-  it('prints how to review, and the form of the file', async () => {
+  it('`model review` prints how to review, and the form of the file', async () => {
     const { code, stdout } = await run('review', 'orders.md');
     expect(code).toBe(0);
     expect(stdout).toContain('write `orders.review.json`');
@@ -51,7 +51,7 @@ describe('model review', () => {
 });
 
 describe('model check with a review', () => {
-  it('reports the concerns of a document whose containers the reader does not find', async () => {
+  it('`model check` with a review reports the concerns of a document whose containers the reader does not find', async () => {
     await review();
     const { code, stdout } = await run('check', 'orders.md');
     expect(code).toBe(1);
@@ -66,7 +66,7 @@ describe('model check with a review', () => {
     expect(runs[0]?.tool.driver.rules[result?.ruleIndex ?? -1]?.id).toBe('K3');
   });
 
-  it('says what became of the words after an edit', async () => {
+  it('`model check` with a review says what became of the words after an edit', async () => {
     await review();
     const path = join(root, 'orders.md');
     await writeFile(path, (await readFile(path, 'utf8')).replace('their status', 'the customer'));
@@ -75,7 +75,7 @@ describe('model check with a review', () => {
     expect(stdout).toContain('has changed since it was reviewed');
   });
 
-  it('waives a concern, also where the reader finds no container', async () => {
+  it('`model check` with a review waives a concern, also where the reader finds no container', async () => {
     await writeFile(
       join(root, 'orders.md'),
       `<!-- millrace-ignore K3 until 2999-06: ten orders a year -->\n${DOCUMENT}`,
@@ -86,7 +86,7 @@ describe('model check with a review', () => {
     expect(stdout).toContain('ten orders a year');
   });
 
-  it('leaves out what the reader skipped in a document that it reads', async () => {
+  it('`model check` with a review leaves out what the reader skipped in a document that it reads', async () => {
     const text =
       '# Shop\n\n## Container Designs\n\n### Orders Container\n\n- **Partition Key**: /customerId\n\n## Odds\n\nsplit by their status\n';
     await writeFile(join(root, 'orders.md'), text);
@@ -97,7 +97,7 @@ describe('model check with a review', () => {
     expect(stdout).not.toContain("doesn't read");
   });
 
-  it('refuses a file of another form, and a review of another document', async () => {
+  it('`model check` with a review refuses a file of another form, and a review of another document', async () => {
     await write('orders.review.json', { version: 1, document: 'orders.md', text: '', answers: [] });
     const empty = await run('check', 'orders.md');
     expect(empty.code).toBe(2);

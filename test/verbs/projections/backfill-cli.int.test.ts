@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const projections = (...args: string[]) => cli(['projections', ...args, '--pipeline', OUTSIDE]);
 
-it('rebuilds an outside sink, shows how far that is, and swaps it', async () => {
+it('`projections rebuild` rebuilds an outside sink, shows how far that is, and swaps it', async () => {
   expect((await projections('promote', 'search')).stderr).toContain('rebuild search');
   expect((await projections('drop', 'search', '--yes')).code).toBe(2);
   const dry = await projections('rebuild', 'search', '--dry-run');
@@ -57,7 +57,7 @@ it('rebuilds an outside sink, shows how far that is, and swaps it', async () => 
   expect(search.index.search('s1', 'order').length).toBe(2);
 });
 
-it('refuses what a kind can’t do, with the command that can', async () => {
+it('a verb refuses what a kind can’t do, with the command that can', async () => {
   const answer = async (...args: string[]) => (await projections(...args)).stderr;
   expect(await answer('replay', 'mail')).toContain('projections rerun mail');
   expect(await answer('rebuild', 'mail')).toContain('mail@1 is a react');
@@ -77,7 +77,7 @@ it('refuses what a kind can’t do, with the command that can', async () => {
   );
 });
 
-it('runs a reaction again only for a list, and only when that is confirmed', async () => {
+it('`projections rerun` runs a reaction again only for a list, and only when that is confirmed', async () => {
   const key = '["s1"]';
   expect((await projections('rerun', 'mail', '--dry-run')).stderr).toContain('The documents are not listed');
   expect((await projections('rerun', 'mail', '--key', '[]', '--ids', 'a', '--dry-run')).code).toBe(2);

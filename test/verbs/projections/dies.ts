@@ -40,7 +40,7 @@ export async function dies<S extends Mortal>(stage: S, work: Work<S>, after: num
     await proxy[Symbol.asyncDispose]();
     return true;
   }
-  // Cut off first and stopped afterwards, so that what it does at its end is heard by nobody.
+  // Cut off first and stopped afterwards, so that what it does at its end is heard by no one.
   const ending = new AbortController();
   const done = work({ ...stage, settings, services }, ending.signal, () => sent <= after).then(
     () => false as const,

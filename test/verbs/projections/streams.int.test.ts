@@ -42,7 +42,7 @@ const json = async (...args: string[]): Promise<unknown> => {
 };
 const text = async (...args: string[]): Promise<string> => (await cli([...args, '--pipeline', TELEMETRY])).stdout;
 
-it('lists what goes to event hubs and what comes from them', async () => {
+it('`projections list` lists what goes to event hubs and what comes from them', async () => {
   expect(await json('projections', 'list')).toEqual(
     expect.arrayContaining([
       expect.objectContaining({
@@ -57,7 +57,7 @@ it('lists what goes to event hubs and what comes from them', async () => {
   expect(await text('projections', 'list')).toMatch(/\n1 projection, 1 to event hubs, 1 from event hubs\n$/);
 });
 
-it('shows one of them, with what is parked', async () => {
+it('`projections show` shows one of them, with what is parked', async () => {
   expect(await json('projections', 'show', 'readings-in')).toMatchObject({
     kind: 'ingest',
     reads: ['event hub device-readings ($Default)'],
@@ -95,7 +95,7 @@ describe('pausing', () => {
   const readings = () => asked((control, fence) => control.admit(page('Readings', 'reading'), fence));
   const events = () => asked((control, fence) => control.admitEvents('readings-in', fence));
 
-  it('holds the changes that a publish reads, and no others, until it is resumed', async () => {
+  it('a pause holds the changes that a publish reads, and no others, until it is resumed', async () => {
     expect(await text('projections', 'pause', 'hours-out', '--reason', 'the hub is full')).toMatch(
       /^hours-out is paused: hosts stop within seconds/,
     );
@@ -110,7 +110,7 @@ describe('pausing', () => {
     expect(await hours()).toBe('goes on');
   });
 
-  it('holds the events of an ingest, and no feed', async () => {
+  it('a pause holds the events of an ingest, and no feed', async () => {
     expect(await text('projections', 'pause', 'readings-in@1', '--dry-run')).toMatch(
       /stop reading events of device-readings/,
     );
@@ -122,7 +122,7 @@ describe('pausing', () => {
     expect(await events()).toBe('goes on');
   });
 
-  it('knows who waits with it, and what there is', async () => {
+  it('a pause knows who waits with it, and what there is', async () => {
     expect(await json('projections', 'pause', 'readings-cold')).toMatchObject({ alsoWaiting: ['device-hours'] });
     expect(await readings()).toMatch(/^readings-cold is paused/);
     await json('projections', 'resume', 'readings-cold');
@@ -132,7 +132,7 @@ describe('pausing', () => {
   });
 });
 
-it('has them in the status', async () => {
+it('the status has what goes to event hubs and what comes from them', async () => {
   expect(await json('status')).toMatchObject({
     projections: expect.arrayContaining([
       expect.objectContaining({ id: 'hours-out@1', state: 'current', parked: 0 }),

@@ -21,7 +21,7 @@ async function rebalance(sizes: unknown, ...flags: string[]) {
 }
 
 describe('sql rebalance', () => {
-  it('isolates the tenants with a share of a node, and rebalances', async () => {
+  it('`sql rebalance` isolates the tenants with a share of a node, and rebalances', async () => {
     const { code, stdout } = await rebalance({
       tenants: [
         { tenant: 7, bytes: '1200' },
@@ -72,12 +72,12 @@ describe('sql rebalance', () => {
       return cli(['sql', 'rebalance', '--table', 'orders', '--tenant', 'store_id', ...flags], { directory });
     };
 
-    it('refuses to print and run at once', async () => {
+    it('`sql rebalance --yes` refuses to print and run at once', async () => {
       const { code, stderr } = await run('--plan', '--yes');
       expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('Give one of the two flags') });
     });
 
-    it('refuses a database without Citus', async () => {
+    it('`sql rebalance --yes` refuses a database without Citus', async () => {
       const { code, stderr } = await run('--plan');
       expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('has no extension Citus') });
     });
@@ -110,7 +110,7 @@ CREATE FUNCTION citus_rebalance_start() RETURNS bigint LANGUAGE sql AS $$ INSERT
       expect(await calls()).toEqual(['isolate orders large CASCADE', 'rebalance', 'rebalance']);
     });
 
-    it('leaves an audit record where there is a pipeline', async () => {
+    it('`sql rebalance --yes` leaves an audit record where there is a pipeline', async () => {
       await using stage = await openStage({}, SHOP);
       for (const [name, value] of Object.entries({ ...stage.env, POSTGRES_URL: server.url })) vi.stubEnv(name, value);
       const flags = ['--table', 'orders', '--tenant', 'store_id', '--pipeline', SHOP];
@@ -130,12 +130,12 @@ CREATE FUNCTION citus_rebalance_start() RETURNS bigint LANGUAGE sql AS $$ INSERT
     });
   });
 
-  it('says that nothing is needed', async () => {
+  it('`sql rebalance` says that nothing is needed', async () => {
     const { stdout } = await rebalance({ tenants: [{ tenant: 1, bytes: 5 }], nodes: [{ node: 'a', bytes: 100 }] });
     expect(stdout).toBe('No tenant needs a shard of its own, and the nodes are in balance (100 B on average).\n');
   });
 
-  it('prints the queries that measure, and refuses a file without sizes', async () => {
+  it('`sql rebalance` prints the queries that measure, and refuses a file without sizes', async () => {
     const { stdout } = await cli(['sql', 'rebalance', '--table', 'orders', '--tenant', 'store_id'], { directory });
     expect(stdout).toContain('SELECT "store_id" AS tenant, sum(pg_column_size(t.*)) AS bytes FROM orders t GROUP BY 1');
     const wrong = await rebalance('{"tenants": []}');

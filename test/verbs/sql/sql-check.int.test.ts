@@ -26,7 +26,7 @@ async function check(queries: string, ...flags: string[]) {
 }
 
 describe('SQL-S5 sql check', () => {
-  it('names file, line and table, and fails if a statement leaks', async () => {
+  it('`sql check` names file, line and table, and fails if a statement leaks', async () => {
     const { code, stdout } = await check(LEAKS);
     expect(code).toBe(1);
     expect(stdout)
@@ -40,7 +40,7 @@ queries.sql:6  SELECT count(*) FROM orders WHERE store_id = $1
 `);
   });
 
-  it('prints one value with json', async () => {
+  it('`sql check` prints one value with json', async () => {
     const { code, stdout } = await check(LEAKS, '--json');
     const { counts, statements } = JSON.parse(stdout) as { counts: unknown; statements: object[] };
     expect({ code, counts }).toEqual({ code: 1, counts: { safe: 1, leaks: 1, unknown: 0, allowed: 0 } });
@@ -52,7 +52,7 @@ queries.sql:6  SELECT count(*) FROM orders WHERE store_id = $1
     });
   });
 
-  it('passes a statement that a comment allows, and leaves safe ones out with quiet', async () => {
+  it('`sql check` passes a statement that a comment allows, and leaves safe ones out with quiet', async () => {
     const { code, stdout } = await check('-- all tenants: a report\nSELECT count(*) FROM orders;\n', '--quiet');
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -60,13 +60,13 @@ queries.sql:6  SELECT count(*) FROM orders WHERE store_id = $1
     });
   });
 
-  it('fails on what it does not know with strict', async () => {
+  it('`sql check` fails on what it does not know with strict', async () => {
     const query = 'SELECT f(1) FROM orders WHERE store_id = 1;';
     expect((await check(query)).code).toBe(0);
     expect((await check(query, '--strict')).code).toBe(1);
   });
 
-  it('takes several files, and the DDL among them', async () => {
+  it('`sql check` takes several files, and the DDL among them', async () => {
     await writeFile(join(directory, 'more.sql'), 'CREATE TABLE t (store_id int); SELECT * FROM t;');
     const { code, stdout } = await cli(['sql', 'check', 'more.sql', 'schema.sql', '--tenant', 'store_id'], {
       directory,
@@ -75,14 +75,14 @@ queries.sql:6  SELECT count(*) FROM orders WHERE store_id = $1
     expect(stdout).toContain('1 statement by store_id: 0 safe, 1 leak');
   });
 
-  it('shows the line of an error, with a caret', async () => {
+  it('`sql check` shows the line of an error, with a caret', async () => {
     const { code, stderr } = await check("SELECT 1;\nSELECT 'ä' frm orders wher store_id = 1;\n");
     expect(code).toBe(2);
     expect(stderr).toContain('queries.sql:2: syntax error at or near "orders"');
     expect(stderr).toContain("  SELECT 'ä' frm orders wher store_id = 1;\n                 ^");
   });
 
-  it('names a file that cannot be read, a schema without tables, and DDL that it does not read', async () => {
+  it('`sql check` names a file that cannot be read, a schema without tables, and DDL that it does not read', async () => {
     expect((await cli(['sql', 'check', 'none.sql'], { directory })).stderr).toContain('none.sql can’t be read');
     await writeFile(join(directory, 'odd.sql'), 'CREATE TABLE orders (store_id int);\nDO $$ BEGIN END $$;');
     await writeFile(join(directory, 'one.sql'), 'SELECT 1;');
@@ -98,7 +98,7 @@ describe('sql check --explain', () => {
     return cli(['sql', 'check', '--explain', 'queries.sql', '--ddl', 'schema.sql', ...flags], { directory });
   };
 
-  it('says of each use of a table what restricts it, with its line, and by what Citus finds its shards', async () => {
+  it('`sql check --explain` says of each use of a table what restricts it, with its line, and by what Citus finds its shards', async () => {
     const { code, stdout } = await explain(LEAKS);
     expect(code).toBe(1);
     expect(stdout).toContain(`
@@ -112,7 +112,7 @@ queries.sql:6 `);
     expect(statements).toMatchObject([{ line: 6, uses: [{ table: 'orders', line: 6, column: 22 }] }]);
   });
 
-  it('says which tables have the same tenant, and what the check has not understood', async () => {
+  it('`sql check --explain` says which tables have the same tenant, and what the check has not understood', async () => {
     const { stdout } = await explain(`SELECT 1 FROM orders o JOIN order_items i USING (store_id, order_id);
 SELECT 1 FROM orders WHERE store_id IN (1, 2);
 SELECT own_function(order_id) FROM orders WHERE store_id = 1;

@@ -1,4 +1,4 @@
-// E15: programs that create the containers otherwise than the document designs them.
+// E15: programs that create the containers in another way than the document designs them.
 import type { ContainerDetail, Design } from '../../documents.ts';
 import type { SourceLine } from '../../model.ts';
 import { type Creation, creationsIn } from '../creations.ts';
@@ -6,7 +6,7 @@ import type { Facts } from '../facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, together } from '../rule.ts';
 import { isSaid, linesSaying, textAround } from '../said.ts';
 
-/** Another program, or nobody, has to create it. */
+/** Another program, or none, has to create it. */
 const THERE =
   /\b(?:already|exists?|existing|automatic\w*|auto-?created|created by|optional|future|planned|phase|later|lease\w*|deprecated|legacy|not yet|proposed)\b/i;
 const LOOP =

@@ -32,7 +32,7 @@ function lineWith({ design }: Facts, at: SourceLine, text: string): SourceLine {
   return { ...at, line: (at.line ?? 1) + Math.max(0, offset) };
 }
 
-/** A longer policy is none that a text shows whole. */
+/** A text doesn't show a longer policy whole. */
 const POLICY_LINES = 30;
 
 /** The lines `"includedPaths": [` of programs whose block has no root path. */

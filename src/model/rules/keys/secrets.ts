@@ -37,7 +37,7 @@ export const SECRETS: readonly Rule[] = [
     title: 'Secrets aren’t in documents that lists return',
     severity: 'warning',
     source: SOURCES.microsoft('Data modeling in Azure Cosmos DB'),
-    why: '`SELECT *` of a list of users returns the hash of each password and the secret of each second factor to whoever shows the list: the program has to leave them out in every place, and one forgets. The same holds for backups and the change feed. The rule compares fields with the names of secrets with queries that return whole documents. It passes over names of secrets in a vault.',
+    why: '`SELECT *` of a list of users returns the hash of each password and the secret of each second factor to the code that shows the list: the program has to leave them out in every place, and one forgets. The same holds for backups and the change feed. The rule compares fields with the names of secrets with queries that return whole documents. It passes over names of secrets in a vault.',
     hint: 'Store credentials in a document of their own (`credential|<user>`, read only at sign-in) or in a vault with their name here, and name the fields in the SELECT of lists.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {

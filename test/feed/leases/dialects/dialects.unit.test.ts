@@ -50,7 +50,7 @@ const foreign = fc.dictionary(fc.constantFrom('StartTime', 'team', 'x'), fc.json
 
 const says = ({ range, position: at, mode, owner }: Partial<NewLease>) => ({ range, position: at, mode, owner });
 
-it('a lease says in every dialect what it said in the first, and keeps what nobody knows', () => {
+it('a lease says in every dialect what it said in the first, and keeps what no dialect knows', () => {
   const dialects = fc.array(fc.constantFrom(...DIALECTS), { minLength: 1, maxLength: 5 });
   fc.assert(
     fc.property(newLease, dialects, foreign, (lease, through, extra) => {
@@ -71,7 +71,7 @@ it('a lease says in every dialect what it said in the first, and keeps what nobo
   );
 });
 
-it('names a range as each of the two epk dialects does, whatever the document had before', () => {
+it('an export names a range as each of the two epk dialects does, whatever the document had before', () => {
   const lease = { prefix: 'P', range: { min: '', max: '1F' }, rid: 'r', position: '"1"' };
   const dotnet = writeDocument('dotnet-v1', lease);
   const java = writeDocument('java-epk', lease, dotnet);

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { cli } from '../../../cli/cli.ts';
 import { millrace } from '../../../support/process.ts';
 
-it('starts event hubs beside the server, says how to reach them, and stops them with it', async () => {
+it('the start of the emulator starts event hubs beside the server, says how to reach them, and stops them with it', async () => {
   await using emulator = millrace([
     'emulator',
     'start',
@@ -32,7 +32,7 @@ it.each([
   [['--hubs=orders'], /Add --event-hubs/],
   [['--event-hubs', '--hubs=a b'], /names the event hub "a b"/],
   [['--event-hubs', '--hubs=a:b c'], /names the consumer group "b c"/],
-])('refuses %j', async (flags, why) => {
+])('the start of the emulator refuses %j', async (flags, why) => {
   const { code, stderr } = await cli(['emulator', 'start', '--port=0', ...flags]);
   expect(code).toBe(2);
   expect(stderr).toMatch(why);

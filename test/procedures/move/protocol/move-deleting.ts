@@ -10,7 +10,7 @@ export class Deletions {
   /** All of them: what is derived of one is never right. */
   readonly ever = new Set<string>();
 
-  /** Nobody knows of a key which documents are deleted. */
+  /** No one knows of a key which documents are deleted. */
   lose(key: string): void {
     for (const id of this.now) if (id.startsWith(key)) this.now.delete(id);
   }

@@ -254,7 +254,7 @@ export class MoveWorld {
     this.said.push(...(this.deletions?.wrong((id) => this.#sees(id)) ?? []));
   }
 
-  /** Undefined: nobody knows what the application has written last, or where. */
+  /** Undefined: no one knows what the application has written last, or where. */
   #sees(id: string): Shard | undefined {
     return this.parked.has(id) || this.late.has(id) ? undefined : this.owner.get(id.slice(0, 1));
   }

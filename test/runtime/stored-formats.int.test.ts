@@ -1,7 +1,7 @@
 // Documents of a later version: a running host meets them, a starting host meets them, and verbs report them.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Container } from '@azure/cosmos';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Events } from '../../src/base/diagnostics.ts';
 import { FORMATS, type Format, FormatUnreadable, type Kind } from '../../src/base/format.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
@@ -11,7 +11,8 @@ import { cli } from '../cli/cli.ts';
 import { VERSIONS, compare, live, writeAny } from '../verbs/projections/versions.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
-import { type Stage, openStage } from '../support/stage.ts';
+import { useStage } from '../support/each-stage.ts';
+import type { Stage } from '../support/stage.ts';
 
 const SEED = suiteSeed();
 const LATER = 7;
@@ -19,13 +20,8 @@ const { signal } = new AbortController();
 const PATIENCE = { timeout: 20_000, interval: 20 };
 
 let stage: Stage;
-beforeEach(async () => {
-  stage = await openStage({}, VERSIONS);
-  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
+useStage({ folder: VERSIONS }, (opened) => {
+  stage = opened;
 });
 
 type Stored = Record<string, unknown> & { readonly id: string };

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { type KeyTypeName, type ShardMap, ShardMapManager, ensureScheduled } from '../../src/shards/index.ts';
 import { SCHEMA, type Stored, bodyOf, useShardMaps } from './shard-stage.ts';
 
-const { stage, options, manager } = await useShardMaps();
-const maps = options.database.id;
+const { stage, manager, options: given } = await useShardMaps();
+const maps = given.database.id;
 
 let names = 0;
 const rangeMap = (keyType: KeyTypeName = 'int32'): Promise<ShardMap> =>

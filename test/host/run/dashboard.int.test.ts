@@ -1,18 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { registry } from '../../../src/host/registry.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Served, served } from '../../support/served.ts';
-import { SHOP, type Stage, openStage } from '../../support/stage.ts';
+import { useStage } from '../../support/each-stage.ts';
+import { SHOP } from '../../support/stage.ts';
 
-let stage: Stage;
-beforeEach(async () => {
-  stage = await openStage();
-  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
-});
+useStage({});
 
 const dashboard = (...args: string[]): Promise<Served> =>
   served(/Dashboard: (http:\S+)/, [...args, '--pipeline', SHOP]);

@@ -3,25 +3,21 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { metrics } from '@opentelemetry/api';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { METRICS } from '../../../src/base/metrics.ts';
 import { prometheusName } from '../../support/prometheus.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Served, served } from '../../support/served.ts';
-import { SHOP, type Stage, openStage } from '../../support/stage.ts';
+import { useStage } from '../../support/each-stage.ts';
+import { SHOP, type Stage } from '../../support/stage.ts';
 
 const WAIT = { timeout: 60_000, interval: 50 };
 
 let stage: Stage;
-beforeEach(async () => {
-  stage = await openStage();
-  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
+useStage({}, (opened) => {
+  stage = opened;
 });
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  metrics.disable();
-  await stage[Symbol.asyncDispose]();
-});
+afterEach(() => metrics.disable());
 
 const run = (): Promise<Served> =>
   served(/Probes: (http:\S+\/)readyz/, ['run', '--host', 'here', '--probes', '0', '--pipeline', SHOP]);

@@ -8,7 +8,7 @@ import { assertInto } from '../../../src/procedures/archive/into.ts';
 import { loadPipeline } from '../../../src/runtime/pipeline/load-pipeline.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { cli } from '../../cli/cli.ts';
-import { useArchiveStage } from '../../support/archive-stage.ts';
+import { useArchiveStage } from '../../support/each-stage.ts';
 import { ERASE, eraseOptions } from '../tenants/leaving.ts';
 import { COLD, type Stage } from '../../support/stage.ts';
 

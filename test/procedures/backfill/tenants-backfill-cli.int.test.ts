@@ -1,21 +1,17 @@
 // The verb as a person runs it.
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { readInProgress } from '../../../src/procedures/status/in-progress.ts';
 import { cli } from '../../cli/cli.ts';
-import { type Stage, openStage } from '../../support/stage.ts';
+import { useStage } from '../../support/each-stage.ts';
+import type { Stage } from '../../support/stage.ts';
 import { TENANTS, addCustomers, order, stored } from './shop.ts';
 
 let stage: Stage;
-beforeEach(async () => {
-  stage = await openStage({}, TENANTS);
-  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
+useStage({ folder: TENANTS }, async (opened) => {
+  stage = opened;
   await addCustomers(stage);
   for (const id of ['o1', 'o2', 'o3']) await stage.container('Orders').items.upsert(order(id));
   await stage.container('Orders').items.upsert(order('o4', { storeId: 's9' }));
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
 });
 
 const backfill = (...args: string[]) =>

@@ -1,21 +1,17 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { join } from 'node:path';
 import { MillraceError } from '../../../src/base/errors.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { triedLetters } from '../../../src/procedures/dead-letters/redrive.ts';
 import type { Refusal } from '../../../src/kinds/runner.ts';
 import { cli } from '../../cli/cli.ts';
-import { type Stage, openStage } from '../../support/stage.ts';
+import { useStage } from '../../support/each-stage.ts';
+import type { Stage } from '../../support/stage.ts';
 
 const STOREFRONT = join(import.meta.dirname, '../../../examples/storefront');
 let stage: Stage;
-beforeEach(async () => {
-  stage = await openStage({}, STOREFRONT);
-  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
+useStage({ folder: STOREFRONT }, (opened) => {
+  stage = opened;
 });
 
 const at = (second: number): Date => new Date(Date.UTC(2026, 2, 1, 0, 0, second));

@@ -1,21 +1,17 @@
 import { Rates } from '../../../src/feed/processor/rates.ts';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Views } from '../../../src/engine/views/views.ts';
 import { cli } from '../../cli/cli.ts';
-import { type Stage, openStage } from '../../support/stage.ts';
+import { useStage } from '../../support/each-stage.ts';
+import type { Stage } from '../../support/stage.ts';
 import { startStatusWriter } from '../../../src/host/run/status-writer.ts';
 import { VERSIONS, live, writeAny } from '../../verbs/projections/versions.ts';
 import { Random } from '../../support/random.ts';
 
 let stage: Stage;
 const { signal } = new AbortController();
-beforeEach(async () => {
-  stage = await openStage({}, VERSIONS);
-  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
+useStage({ folder: VERSIONS }, (opened) => {
+  stage = opened;
 });
 
 interface Finding {

@@ -9,7 +9,7 @@ import { Jobs } from '../../../src/jobs/jobs.ts';
 import { searchEverything } from '../../../src/procedures/erase/erase-search.ts';
 import { type EraseOptions, erase } from '../../../src/procedures/erase/erase.ts';
 import { startEmbeddedJobs } from '../../../src/host/dev/jobs-embedded.ts';
-import { useArchiveStage } from '../../support/archive-stage.ts';
+import { useArchiveStage } from '../../support/each-stage.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import type { Stage } from '../../support/stage.ts';

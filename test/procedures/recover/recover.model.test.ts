@@ -2,7 +2,7 @@
 // projection is what the oracle computes from the sources as they are now, and follows new changes. Recoveries die at any
 // request, and are run again. REC-S1, REC-S4, REC-S5, REC-S6, REC-E1.
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { projectionId } from '../../../src/pipeline/specs.ts';
 import { recomputeEmbeds } from '../../../src/pipeline/oracle/recompute-embeds.ts';
@@ -10,7 +10,8 @@ import { recompute, rowKey, visible } from '../../../src/pipeline/oracle/recompu
 import { ABANDONED_MS } from '../../../src/procedures/lock.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
-import { type Stage, openStage } from '../../support/stage.ts';
+import { useStage } from '../../support/each-stage.ts';
+import type { Stage } from '../../support/stage.ts';
 import { dies } from '../../verbs/projections/dies.ts';
 import { afresh, derive, newRun, recoverOn } from './recovery.ts';
 
@@ -40,13 +41,8 @@ const ALL: readonly Disaster[] = (['kept', 'restored', 'failed-over', 'lost'] as
 );
 
 let stage: Stage;
-beforeEach(async () => {
-  stage = await openStage({ faults: { historyMs: HOUR } }, TORN);
-  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
+useStage({ faults: { historyMs: HOUR }, folder: TORN }, (opened) => {
+  stage = opened;
 });
 
 /** Returns the ids of the customers that it wrote, by store. */

@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { cli } from '../../cli/cli.ts';
-import { type Stage, openStage } from '../../support/stage.ts';
+import { useStage } from '../../support/each-stage.ts';
+import type { Stage } from '../../support/stage.ts';
 import { VERSIONS, compare, live } from '../../verbs/projections/versions.ts';
 
 let stage: Stage;
@@ -14,17 +15,12 @@ const order = (id: string) => ({
   cents: 5,
 });
 
-beforeEach(async () => {
-  stage = await openStage({}, VERSIONS);
-  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
+useStage({ folder: VERSIONS }, async (opened) => {
+  stage = opened;
   for (let n = 0; n < 10; n++) await stage.container('Orders').items.upsert(order(`o${n}`));
   const app = await live(stage);
   await app.drained(signal);
   await app.stop();
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
 });
 
 const replay = (...args: string[]) => cli(['projections', 'replay', ...args, '--pipeline', VERSIONS]);

@@ -1,6 +1,6 @@
 // `--tenant` of verify, repair, replay, status and the audit: what is another tenant's stays as it is.
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { MillraceError } from '../../../src/base/errors.ts';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
@@ -8,7 +8,8 @@ import type { AuditRecord } from '../../../src/procedures/audit/record.ts';
 import type { Status } from '../../../src/procedures/status/status.ts';
 import type { Refusal } from '../../../src/kinds/runner.ts';
 import { cli } from '../../cli/cli.ts';
-import { type Stage, openStage } from '../../support/stage.ts';
+import { useStage } from '../../support/each-stage.ts';
+import type { Stage } from '../../support/stage.ts';
 import { live } from '../../verbs/projections/versions.ts';
 
 const FIXTURE = join(import.meta.dirname, '../../fixtures/mended');
@@ -16,9 +17,8 @@ const NO_TENANT = join(import.meta.dirname, '../../fixtures/nullable');
 const { signal } = new AbortController();
 let stage: Stage;
 
-beforeEach(async () => {
-  stage = await openStage({}, FIXTURE);
-  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: FIXTURE })) vi.stubEnv(name, value);
+useStage({ folder: FIXTURE, env: { MILLRACE_PIPELINE: FIXTURE } }, async (opened) => {
+  stage = opened;
   for (const storeId of ['s1', 's2']) {
     await write('Customers', { id: 'c1', type: 'customer', storeId, name: 'Ada' });
     await write('Orders', {
@@ -44,10 +44,6 @@ beforeEach(async () => {
     ).resources;
     for (const day of days) await write('Days', { ...day, amount: 99 });
   }
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
 });
 
 const write = (container: string, doc: Doc) => stage.container(container).items.upsert(doc);

@@ -1,23 +1,19 @@
 // docs/SPEC-tenants.md, TEN-T6.
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { tenantRule } from '../../../src/pipeline/tenant.ts';
 import { type ListedTenants, passes, saySize } from '../../../src/verbs/tenants/list.operation.ts';
 import { PARTITION_BYTES, type Sizes, sizesOf } from '../../../src/procedures/tenants/sizes.ts';
 import { cli } from '../../cli/cli.ts';
-import { type Stage, openStage } from '../../support/stage.ts';
+import { useStage } from '../../support/each-stage.ts';
+import type { Stage } from '../../support/stage.ts';
 
 const MENDED = join(import.meta.dirname, '../../fixtures/mended');
 const { signal } = new AbortController();
 let stage: Stage;
 
-beforeEach(async () => {
-  stage = await openStage({}, MENDED);
-  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
+useStage({ folder: MENDED }, (opened) => {
+  stage = opened;
 });
 
 const orders = async (storeId: string, count: number, pad = 10): Promise<void> => {

@@ -1,22 +1,18 @@
 // What `status` says of changes that are set aside. docs/SPEC-tenants.md, TEN-F20.
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { waitingTenants } from '../../../src/procedures/tenants/waiting.ts';
 import { cli } from '../../cli/cli.ts';
 import { changesOf, openBacklog } from '../../engine/deferred/set-aside.ts';
-import { type Stage, openStage } from '../../support/stage.ts';
+import { useStage } from '../../support/each-stage.ts';
+import type { Stage } from '../../support/stage.ts';
 import { TENANTS } from '../backfill/shop.ts';
 
 const { signal } = new AbortController();
 const AT = Date.parse('2026-01-01T00:00:00Z');
 let stage: Stage;
 
-beforeEach(async () => {
-  stage = await openStage({}, TENANTS);
-  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
+useStage({ folder: TENANTS }, (opened) => {
+  stage = opened;
 });
 
 it('the list of waiting tenants shows ten tenants with their backlogs, and the others together', async () => {

@@ -1,18 +1,14 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { TracedDocument } from '../../../src/procedures/trace/trace.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { cli } from '../../cli/cli.ts';
+import { useStage } from '../../support/each-stage.ts';
 import { SHOP, type Stage, openStage } from '../../support/stage.ts';
 
 let stage: Stage;
-beforeEach(async () => {
-  stage = await openStage();
-  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
+useStage({}, (opened) => {
+  stage = opened;
 });
 
 const millrace = (...args: string[]) => cli([...args, '--pipeline', SHOP]);

@@ -1,21 +1,17 @@
 // What is refused, and what works, of a pipeline that reads a container by its all-versions feed.
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { type App, compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { verify } from '../../../src/procedures/verify/verify.ts';
 import { cli } from '../../cli/cli.ts';
-import { ALL_VERSIONS, type Stage, openStage } from '../../support/stage.ts';
+import { useStage } from '../../support/each-stage.ts';
+import { ALL_VERSIONS, type Stage } from '../../support/stage.ts';
 
 const { signal } = new AbortController();
 const ORDER = { type: 'order', storeId: 's1', customerId: 'c1', placedAt: '2026-01-01T10:00:00Z', cents: 5 };
 
 let stage: Stage;
-beforeEach(async () => {
-  stage = await openStage({}, ALL_VERSIONS);
-  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await stage[Symbol.asyncDispose]();
+useStage({ folder: ALL_VERSIONS }, (opened) => {
+  stage = opened;
 });
 
 const millrace = (...args: string[]) => cli([...args, '--pipeline', ALL_VERSIONS]);

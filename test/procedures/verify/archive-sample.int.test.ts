@@ -9,7 +9,7 @@ import { verifyDue } from '../../../src/procedures/verify/verify-due.ts';
 import { status } from '../../../src/verbs/status.operation.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { cli } from '../../cli/cli.ts';
-import { useArchiveStage } from '../../support/archive-stage.ts';
+import { useArchiveStage } from '../../support/each-stage.ts';
 import { COLD, type Stage } from '../../support/stage.ts';
 import { SteppingClock } from '../../verbs/leases/lease-world.ts';
 import { derive } from '../recover/recovery.ts';

@@ -4,7 +4,7 @@ import type { ArchiveVerification } from '../../../src/archive/types.ts';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { cli } from '../../cli/cli.ts';
-import { useArchiveStage } from '../../support/archive-stage.ts';
+import { useArchiveStage } from '../../support/each-stage.ts';
 import { COLD, type Stage } from '../../support/stage.ts';
 
 let stage: Stage;

@@ -4,7 +4,7 @@ import { expect, it, vi } from 'vitest';
 import { openHistory } from '../../../src/client.ts';
 import { collect } from '../../archive/stage.ts';
 import { cli } from '../../cli/cli.ts';
-import { useArchiveStage } from '../../support/archive-stage.ts';
+import { useArchiveStage } from '../../support/each-stage.ts';
 import { COLD, type Stage } from '../../support/stage.ts';
 import { derive } from '../../procedures/recover/recovery.ts';
 

@@ -45,6 +45,11 @@ export const CLIENT_ERRORS = {
     hint: 'Write one `SELECT` whose `FROM` begins with the whole document, such as `FROM c`, and read its lists by `JOIN`.',
     usage: true,
   },
+  'tenant-secret-short': {
+    meaning: 'The secret that seals the continuations of `forTenant` can be found by trying.',
+    hint: 'Pass 32 random bytes or more as `sealWith`, such as the output of `openssl rand -base64 32`.',
+    usage: true,
+  },
   'tenant-value-wrong': {
     meaning: 'The tenant is not a text of 1 to 2,048 bytes and not a finite number.',
     hint: 'Pass the value that the tenant’s documents have in the first level of the partition key.',

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Container, FeedOptions, Resource, SqlParameter, SqlQuerySpec } from '@azure/cosmos';
 import { isObject } from '../base/json.ts';
 import { type KeyPath, valueAtPath } from '../cosmos/paths.ts';
@@ -36,7 +37,16 @@ export interface TenantOptions<D extends object = Record<string, unknown>> {
   readonly withOwn?: boolean;
   /** A request that gets no answer for this long fails, milliseconds. Default 60,000. */
   readonly withinMs?: number;
+  /**
+   * The secret that seals continuations: 32 random bytes, the same in each process that takes them. Default: a secret of
+   * this process, so that another process, or this one after a restart, refuses them.
+   */
+  readonly sealWith?: string | Uint8Array;
 }
+
+/** Shorter ones can be found by trying. */
+const SHORTEST_SECRET = 32;
+const OF_THIS_PROCESS = randomBytes(SHORTEST_SECRET);
 
 export interface TenantQueryOptions extends Pick<FeedOptions, (typeof HARMLESS)[number]> {
   /** Values of the levels of the key after the tenant, from the first on: fewer documents, and a cheaper query. */
@@ -65,13 +75,18 @@ export interface TenantReader<D extends object> {
  * For applications: `forTenant(database.container('orders'), session.tenantId).query('SELECT * FROM c')` reads the
  * orders of one tenant. Cheap enough for one call a request. The first level of the container's partition key is the
  * tenant.
- * @throws UsageError `tenant-value-wrong`
+ * @throws UsageError `tenant-value-wrong`, `tenant-secret-short`
  */
 export function forTenant<D extends object = Record<string, unknown>>(
   container: Container,
   tenant: Tenant,
-  { field, withOwn = false, withinMs }: TenantOptions<D> = {},
+  { field, withOwn = false, withinMs, sealWith = OF_THIS_PROCESS }: TenantOptions<D> = {},
 ): TenantReader<D> {
+  if (sealWith.length < SHORTEST_SECRET)
+    throw clientError(
+      'tenant-secret-short',
+      `\`sealWith\` has ${sealWith.length} of ${SHORTEST_SECRET} characters or bytes`,
+    );
   const value = checkedTenant(tenant);
   const retry = withinMs === undefined ? {} : { withinMs };
   const paths = () => tenantPaths(container, field, retry);
@@ -99,6 +114,7 @@ export function forTenant<D extends object = Record<string, unknown>>(
         return {
           container,
           withinMs,
+          sealWith,
           spec: {
             query: withConditions(query, [
               ...levels.map((_, level) => `${property(query.alias, key[level]!)} = ${parameterOf(level)}`),

@@ -1,6 +1,6 @@
 // In development: a pool or client of `pg` that refuses statements which aren't confined to one tenant.
 import { clientError } from './errors.ts';
-import type { SqlSchema, SqlVerdict } from './sql-schema.ts';
+import type { SqlSchema } from './sql-schema.ts';
 
 /** What `guardSql` needs of a pool or a client of `pg`, or of another library with the same methods. */
 export interface SqlQueryable {
@@ -18,8 +18,6 @@ export interface SqlGuardOptions {
 
 /** `-- all tenants: a report for the owner` in a statement lets it pass. */
 const ALLOWED = /--\s*all tenants\s*:\s*\S/i;
-/** Verdicts that are kept: an application has few texts. */
-const KEPT = 1000;
 
 /**
  * Returns the pool, whose `query` throws `all-tenants` for a statement that is not confined to one tenant; so do the
@@ -33,17 +31,10 @@ export function guardSql<T extends SqlQueryable>(target: T, schema: SqlSchema, o
 type Guard = (given: readonly unknown[]) => void;
 
 function guardOf(schema: SqlSchema, { unknown = 'refuse', current }: SqlGuardOptions): Guard {
-  const known = new Map<string, readonly SqlVerdict[]>();
-  const verdictsOf = (text: string): readonly SqlVerdict[] => {
-    const found = known.get(text) ?? schema.check(text);
-    if (known.size >= KEPT) known.delete(known.keys().next().value ?? '');
-    known.set(text, found);
-    return found;
-  };
   return ([first, second]) => {
     const { text, values } = statementOf(first, second);
     if (text === undefined || ALLOWED.test(text)) return;
-    for (const { rows, why, tenants } of verdictsOf(text)) {
+    for (const { rows, why, tenants } of schema.check(text)) {
       if (rows === 'leaks' || (rows === 'unknown' && unknown === 'refuse'))
         throw clientError('all-tenants', `The query isn’t confined to one ${schema.tenant}: ${why}: ${text}`, {
           hint: 'Compare the tenant column with the tenant, or use `sqlForTenant`. If all tenants are wanted, write `-- all tenants: REASON` into the statement.',

@@ -1,4 +1,5 @@
 // SQL for one tenant. Nothing of the check, nor of PostgreSQL's parser, is loaded before `readSqlSchema` is called.
+import { LRUCache } from 'lru-cache';
 import { once } from '../base/once.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
@@ -34,24 +35,44 @@ export interface SqlSchema {
   addTenant(text: string): { readonly text: string; readonly parameter: number };
 }
 
+/** An application has few texts. Those of one that writes values into its texts don't fill the memory. */
+function remembered<T extends object>(read: (text: string) => T): (text: string) => T {
+  const kept = new LRUCache<string, T>({
+    max: 1_000,
+    maxSize: 4_000_000,
+    sizeCalculation: (_, text) => text.length + 1,
+  });
+  return (text) => {
+    const known = kept.get(text);
+    if (known) return known;
+    const made = read(text);
+    kept.set(text, made);
+    return made;
+  };
+}
+
 /**
  * Reads DDL, and loads PostgreSQL's parser.
  *
  * @throws UsageError `query-unsupported`
  */
 export async function readSqlSchema({ ddl, tenant }: SqlSchemaOptions): Promise<SqlSchema> {
-  const { loadParser, readDdl, checkStatement, addTenant } = await loadCheck();
+  const { loadParser, readDdl, SqlSession, checkStatement, addTenant } = await loadCheck();
   const parser = await loadParser();
-  const { catalog } = readDdl(parser, [{ file: 'the DDL', text: ddl }], tenant);
+  const { catalog } = readDdl(parser, { file: 'the DDL', text: ddl }, tenant);
+  const added = remembered((text) => addTenant(parser, catalog, text, 'the query'));
   return {
     tenant: catalog.tenant,
-    check: (text) =>
-      parser.parse(text, 'the query').map(({ node }) => {
-        const { rows } = checkStatement(catalog, node);
+    check: remembered((text) => {
+      const session = new SqlSession(catalog);
+      return parser.parse(text, 'the query').map(({ node }): SqlVerdict => {
+        const { rows } = checkStatement(session.catalog, node);
+        session.apply(node);
         return { rows: rows.verdict, why: rows.why, tenants: rows.tenants ?? [] };
-      }),
+      });
+    }),
     addTenant: (text) => {
-      const result = addTenant(parser, catalog, text, 'the query');
+      const result = added(text);
       if (result.kind === 'rewritten') return result;
       throw sharedError(
         'query-unsupported',

@@ -1,6 +1,6 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Container, FeedOptions, SqlQuerySpec } from '@azure/cosmos';
 import { MillraceError } from '../base/errors.ts';
-import { digest, isObject } from '../base/json.ts';
 import { sharedError } from '../base/shared-errors.ts';
 import { QueryPages } from '../cosmos/query-pages.ts';
 
@@ -10,6 +10,8 @@ export interface BoundQuery {
   readonly spec: SqlQuerySpec;
   readonly options: FeedOptions;
   readonly withinMs?: number | undefined;
+  /** Seals continuations. */
+  readonly sealWith: string | Uint8Array;
   /** Called for each result before it is passed on. */
   readonly check: (row: unknown) => void;
 }
@@ -59,14 +61,13 @@ export class TenantQuery<T> implements AsyncIterable<T> {
 
   /**
    * One page, of `maxItemCount` results at most. `continuation` is the one of the page before, of the same query and
-   * tenant; it is opaque. If the query names a part of the key only and the service can't sort or combine its results
+   * tenant; it is opaque, and sealed by `sealWith`. If the query names a part of the key only and the service can't sort or combine its results
    * without the client, there is no continuation.
    * @throws UsageError `continuation-invalid`, `query-unsupported`, and as `all`
    */
   async page(continuation?: string): Promise<TenantPage<T>> {
     const bound = await this.#bind();
-    const asked = digest([bound.container.url, bound.spec, bound.options.partitionKey]);
-    const from = continuation === undefined ? undefined : tokenIn(continuation, asked);
+    const from = continuation === undefined ? undefined : tokenIn(continuation, bound);
     const pages = pagesOf<T>(bound, from);
     for (;;) {
       const items = checked(bound, await pages.next());
@@ -78,7 +79,7 @@ export class TenantQuery<T> implements AsyncIterable<T> {
         });
       // An empty page is not always the last.
       if (items.length > 0)
-        return { items, continuation: Buffer.from(JSON.stringify({ asked, token })).toString('base64url') };
+        return { items, continuation: `${sealOf(token, bound)}.${Buffer.from(token).toString('base64url')}` };
     }
   }
 }
@@ -92,15 +93,18 @@ function checked<T>({ check }: BoundQuery, items: readonly T[]): readonly T[] {
   return items;
 }
 
-function tokenIn(continuation: string, asked: string): string {
-  let state: unknown;
-  try {
-    state = JSON.parse(Buffer.from(continuation, 'base64url').toString('utf8'));
-  } catch {
-    // Refused below.
-  }
-  if (isObject(state) && state['asked'] === asked && typeof state['token'] === 'string') return state['token'];
-  throw sharedError('continuation-invalid', 'The continuation does not belong to this query of this tenant', {
-    hint: 'Pass the continuation as it was returned, with the same tenant, query, parameters and `within`.',
+/** Without the secret no continuation can be made, and each belongs to one query of one tenant. */
+function sealOf(token: string, { container, spec, options, sealWith }: BoundQuery): string {
+  const asked = JSON.stringify([container.url, spec, options.partitionKey, token]);
+  return createHmac('sha256', sealWith).update(asked).digest('base64url');
+}
+
+function tokenIn(continuation: string, bound: BoundQuery): string {
+  const [seal = '', sealed = ''] = continuation.split('.', 2);
+  const token = Buffer.from(sealed, 'base64url').toString('utf8');
+  const [given, right] = [Buffer.from(seal), Buffer.from(sealOf(token, bound))];
+  if (given.length === right.length && timingSafeEqual(given, right)) return token;
+  throw sharedError('continuation-invalid', 'The continuation was not made for this query of this tenant', {
+    hint: 'Pass the continuation as it was returned, with the same tenant, query, parameters and `within`. If another process made it, give `forTenant` the same `sealWith` in both.',
   });
 }

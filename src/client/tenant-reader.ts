@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Container, FeedOptions, Resource, SqlParameter, SqlQuerySpec } from '@azure/cosmos';
 import { isObject } from '../base/json.ts';
 import { type KeyPath, valueAtPath } from '../cosmos/paths.ts';
@@ -37,7 +38,16 @@ export interface TenantOptions<D extends object = Record<string, unknown>> {
   readonly withOwn?: boolean;
   /** A request that gets no answer for this long fails, milliseconds. Default 60,000. */
   readonly withinMs?: number;
+  /**
+   * The secret that seals continuations: 32 random bytes, the same in each process that takes them. Default: a secret of
+   * this process, so that another process, or this one after a restart, refuses them.
+   */
+  readonly sealWith?: string | Uint8Array;
 }
+
+/** Shorter ones can be found by trying. */
+const SHORTEST_SECRET = 32;
+const OF_THIS_PROCESS = randomBytes(SHORTEST_SECRET);
 
 export interface TenantQueryOptions extends Pick<FeedOptions, (typeof HARMLESS)[number]> {
   /** Values of the levels of the key after the tenant, from the first on: fewer documents, and a cheaper query. */
@@ -71,8 +81,14 @@ export interface TenantReader<D extends object> {
 export function forTenant<D extends object = Record<string, unknown>>(
   container: Container,
   tenant: Tenant,
-  { field, withOwn = false, withinMs }: TenantOptions<D> = {},
+  { field, withOwn = false, withinMs, sealWith = OF_THIS_PROCESS }: TenantOptions<D> = {},
 ): TenantReader<D> {
+  if (sealWith.length < SHORTEST_SECRET)
+    throw sharedError(
+      'option-invalid',
+      `\`sealWith\` has ${sealWith.length} of ${SHORTEST_SECRET} characters or bytes`,
+      { hint: 'Pass 32 random bytes or more as `sealWith`, such as the output of `openssl rand -base64 32`.' },
+    );
   const value = checkedTenant(tenant);
   const retry = withinMs === undefined ? {} : { withinMs };
   const paths = () => tenantPaths(container, field, retry);
@@ -100,6 +116,7 @@ export function forTenant<D extends object = Record<string, unknown>>(
         return {
           container,
           withinMs,
+          sealWith,
           spec: {
             query: withConditions(query, [
               ...levels.map((_, level) => `${property(query.alias, key[level]!)} = ${parameterOf(level)}`),

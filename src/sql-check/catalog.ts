@@ -8,28 +8,56 @@ export interface SqlColumn {
   /** The column has a collation of its own, under which different texts may be equal. */
   readonly collated?: boolean;
   readonly default?: Node;
+  /** NOT NULL. */
+  readonly required?: boolean;
 }
 
 export type Distribution =
-  | { readonly kind: 'distributed'; readonly column: string; readonly group: string }
+  | {
+      readonly kind: 'distributed';
+      readonly column: string;
+      readonly group: string;
+      /** The table that `colocate_with` names. */
+      readonly beside?: string;
+    }
   | { readonly kind: 'reference' }
   | { readonly kind: 'local' };
+
+export interface SqlKey {
+  readonly kind: 'primary key' | 'unique constraint' | 'unique index' | 'exclusion constraint';
+  /** With the schema of its table, if it is an index. */
+  readonly name: string;
+  /** Columns whose equality the key needs, without those inside expressions. */
+  readonly columns: readonly string[];
+  readonly expressions: boolean;
+}
+
+export interface SqlForeignKey {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly to: string;
+  /** Absent: the primary key. */
+  readonly toColumns?: readonly string[];
+  /** What happens to these rows when a row of the other table goes, or its key changes: `a` nothing, `r`, `c`, `n`, `d`. */
+  readonly onDelete: string;
+  readonly onUpdate: string;
+}
 
 export interface SqlTable {
   readonly kind: 'table';
   readonly name: string;
-  columns: readonly SqlColumn[];
-  distribution: Distribution;
-  /** Columns of primary keys, unique constraints and unique indexes; `undefined` for one over expressions. */
-  readonly unique: (readonly string[] | undefined)[];
+  readonly columns: readonly SqlColumn[];
+  readonly distribution: Distribution;
+  readonly keys: readonly SqlKey[];
+  readonly foreign: readonly SqlForeignKey[];
   /** Row-level security is on. */
-  secured: boolean;
-  /** Foreign keys with an action on rows of this table when rows of another one go. */
-  readonly cascades: { readonly to: string; readonly columns: readonly string[] }[];
+  readonly secured: boolean;
+  /** The table of which it is a partition. */
+  readonly parent?: string;
   /** Why reads of the table can't be judged, such as a rule. */
-  unclear?: string;
+  readonly unclear?: string;
   /** Why writes to the table can't be judged, such as a trigger. */
-  unclearWrites?: string;
+  readonly unclearWrites?: string;
 }
 
 export interface SqlView {
@@ -37,28 +65,40 @@ export interface SqlView {
   readonly name: string;
   readonly query: SelectStmt;
   readonly names: readonly string[];
+  /** What the names without schema stood for when the view was made. */
+  readonly bound: ReadonlyMap<string, string>;
   readonly unclear?: string;
 }
 
 export type Relation = SqlTable | SqlView;
 
-export interface Catalog {
+export interface Names {
   /** By name with schema. */
   readonly relations: ReadonlyMap<string, Relation>;
-  /** Schemas in which a name without schema is looked up. */
+  /** Schemas in which a name without schema is looked up, after that of temporary tables. */
   readonly path: readonly string[];
+}
+
+export interface Catalog extends Names {
   /** Names of functions, aggregates and procedures that the DDL makes. */
   readonly functions: ReadonlySet<string>;
   /** Operators and casts that the DDL makes: they may mean anything. */
   readonly operators: ReadonlySet<string>;
   /** The tenant column. */
   readonly tenant: string;
+  /** Tables that Citus refuses to distribute as the DDL says, each with the reason. */
+  readonly refused: ReadonlyMap<string, string>;
 }
 
-export function findRelation(catalog: Catalog, schema: string | undefined, name: string): Relation | undefined {
-  if (schema !== undefined) return catalog.relations.get(`${schema}.${name}`);
-  for (const each of catalog.path) {
-    const found = catalog.relations.get(`${each}.${name}`);
+export const TEMPORARY = 'pg_temp';
+
+export function findRelation(
+  { relations, path }: Names,
+  schema: string | undefined,
+  name: string,
+): Relation | undefined {
+  for (const each of schema === undefined ? [TEMPORARY, ...path] : [schema]) {
+    const found = relations.get(`${each}.${name}`);
     if (found) return found;
   }
   return undefined;

@@ -3,13 +3,12 @@ import type { Node } from 'libpg-query';
 import { type Catalog, findRelation } from './catalog.ts';
 import { type Use, usesOf as usesIn } from './explain.ts';
 import { below, isTree, nodeKindOf } from './nodes.ts';
-import { type Env, type SqlTerm, newRun } from './relation.ts';
+import { type Env, type SqlTerm, TooLarge, newRun, settle } from './relation.ts';
 import { type RunsVerdict, runsVerdict } from './runs.ts';
 import { evaluateSelect } from './select.ts';
 import { Closure } from './symbols.ts';
 import { type RowsVerdict, rowsVerdict } from './verdict.ts';
 import { readWrite } from './writes.ts';
-import { settle } from './relation.ts';
 
 export interface Verdicts {
   readonly rows: RowsVerdict;
@@ -44,6 +43,15 @@ export function explainStatement(catalog: Catalog, statement: Node): SqlExplaine
   if ('TruncateStmt' in statement) return truncate(catalog, statement.TruncateStmt.relations ?? []);
   if (!/^(SelectStmt|InsertStmt|UpdateStmt|DeleteStmt|MergeStmt)$/.test(kind))
     return unknown(`the check doesn’t read this kind of statement (${kind})`);
+  try {
+    return judged(catalog, statement);
+  } catch (error) {
+    if (error instanceof TooLarge) return unknown(`it ${error.message}`);
+    throw error;
+  }
+}
+
+function judged(catalog: Catalog, statement: Node): SqlExplained {
   const run = newRun(catalog, usesOf(statement), { evaluate: evaluateSelect, write: readWrite });
   const env: Env = { ctes: [] };
   const terms: SqlTerm[] = [];

@@ -1,5 +1,5 @@
 // What is true of the rows for which a condition holds.
-import type { A_Expr, Node } from 'libpg-query';
+import type { A_Expr, Node, RowExpr } from 'libpg-query';
 import { type Operand, operandOf, subqueryOf } from './expressions.ts';
 import { nodeKindOf, strings } from './nodes.ts';
 import { type Env, type QueryRows, type Evaluation, type SqlTerm, isConstant } from './relation.ts';
@@ -111,21 +111,46 @@ function comparison(run: Evaluation, env: Env, expression: A_Expr, wanted: boole
   if (run.catalog.operators.has(operator) || strings(expression.name).length > 1) return NOTHING;
   if (kind === 'AEXPR_BETWEEN') return between(run, env, expression, wanted);
   if (kind === 'AEXPR_IN' || kind === 'AEXPR_OP_ANY') return inList(run, env, expression, wanted);
+  if (kind === 'AEXPR_NOT_DISTINCT' || kind === 'AEXPR_DISTINCT')
+    return (kind === 'AEXPR_NOT_DISTINCT') === wanted ? notDistinct(run, env, expression) : NOTHING;
   const equal = kind === 'AEXPR_OP' && operator === (wanted ? '=' : '<>');
   const strict = kind === 'AEXPR_OP' && /^(=|<>|<|>|<=|>=)$/.test(operator);
   const present = strict ? [...strictColumns(run, env, lexpr), ...strictColumns(run, env, rexpr)] : [];
   if (!equal || !lexpr || !rexpr) return { ...NOTHING, present };
-  if ('RowExpr' in lexpr && 'RowExpr' in rexpr) {
-    if (!wanted) return NOTHING;
-    const pairs = (lexpr.RowExpr.args ?? []).map((left, at) => [left, rexpr.RowExpr.args?.[at]] as const);
-    return together(
-      pairs.map(([left, right]) =>
-        right ? equality(run, operandOf(run, env, left), operandOf(run, env, right)) : NOTHING,
-      ),
-    );
-  }
+  if ('RowExpr' in lexpr && 'RowExpr' in rexpr) return wanted ? sameRows(run, env, lexpr, rexpr) : NOTHING;
   const found = equality(run, operandOf(run, env, lexpr), operandOf(run, env, rexpr));
   return { ...found, present: [...found.present, ...present] };
+}
+
+/** `(a, b) = (1, 2)`. */
+function sameRows(
+  run: Evaluation,
+  env: Env,
+  { RowExpr: { args = [] } }: Node & { readonly RowExpr: RowExpr },
+  { RowExpr: { args: others = [] } }: Node & { readonly RowExpr: RowExpr },
+): SqlCondition {
+  return together(
+    args.map((left, at) => {
+      const right = others[at];
+      return right ? equality(run, operandOf(run, env, left), operandOf(run, env, right)) : NOTHING;
+    }),
+  );
+}
+
+/** `a IS NOT DISTINCT FROM b` is an equality if one side is never null. The planner makes no restriction of it. */
+function notDistinct(run: Evaluation, env: Env, { lexpr, rexpr }: A_Expr): SqlCondition {
+  if (!lexpr || !rexpr) return NOTHING;
+  const sides = [operandOf(run, env, lexpr), operandOf(run, env, rexpr)] as const;
+  const isPresent = (side: Operand): boolean =>
+    side.kind === 'column' ? run.symbols.isRequired(side.sym) : side.kind === 'constant' && side.literal !== undefined;
+  if (!sides.some(isPresent))
+    return hint(
+      run,
+      sides.flatMap((side) => (side.kind === 'column' ? [side.sym] : [])),
+    );
+  if (sides.some((side) => side.kind === 'constant' && side.null)) return NOTHING;
+  const found = equality(run, ...sides);
+  return { ...found, facts: withoutPruning(found.facts) };
 }
 
 /** The columns without which a strict expression is null. */
@@ -207,6 +232,11 @@ function between(run: Evaluation, env: Env, { lexpr, rexpr }: A_Expr, wanted: bo
 function inList(run: Evaluation, env: Env, { kind, name, lexpr, rexpr }: A_Expr, wanted: boolean): SqlCondition {
   if (!lexpr || !rexpr || strings(name).at(-1) !== '=' || !wanted) return NOTHING;
   const items = kind === 'AEXPR_IN' ? ('List' in rexpr ? (rexpr.List.items ?? []) : []) : arrayItems(rexpr);
+  if (kind === 'AEXPR_IN' && 'RowExpr' in lexpr)
+    return either(
+      run,
+      (items ?? []).map((item) => ('RowExpr' in item ? sameRows(run, env, lexpr, item) : NOTHING)),
+    );
   const left = operandOf(run, env, lexpr);
   if (!items) {
     const right = operandOf(run, env, rexpr);

@@ -1,123 +1,66 @@
-// DDL → catalog.
+// A statement of DDL → what it changes of a catalog.
 import type {
+  AlterTableCmd,
   AlterTableStmt,
   ColumnDef,
   Constraint,
   CreateStmt,
-  FuncCall,
+  DropStmt,
+  IndexStmt,
   Node,
   RangeVar,
+  RenameStmt,
   ViewStmt,
 } from 'libpg-query';
-import type { Catalog, SqlColumn, Relation, SqlTable } from './catalog.ts';
-import { strings, typeName } from './nodes.ts';
-import { type Parser, type ParsedStatement, sqlLineOf } from './parser.ts';
-
-export interface Ddl {
-  readonly catalog: Catalog;
-  /** Statements that this reader doesn't know, each with its file and line. */
-  readonly skipped: readonly string[];
-}
-
-interface Source {
-  readonly file: string;
-  readonly text: string;
-}
-
-interface Draft {
-  readonly relations: Map<string, Relation>;
-  readonly functions: Set<string>;
-  readonly operators: Set<string>;
-  readonly groups: Map<string, string>;
-  path: string[];
-}
+import type { SqlColumn, SqlKey, SqlTable } from './catalog.ts';
+import { readCalls } from './distribute.ts';
+import { type Draft, change, kinOf, mark, newName, relationOf, tableOf } from './draft.ts';
+import { isTree, nodeKindOf, stringOf, strings, typeName } from './nodes.ts';
 
 /** Statements that change nothing which the check knows. */
 const HARMLESS =
-  /^(CommentStmt|GrantStmt|GrantRoleStmt|CreateSeqStmt|AlterSeqStmt|TransactionStmt|CreateExtensionStmt|CreateSchemaStmt|CreateRoleStmt|AlterRoleStmt|VacuumStmt|CreateEnumStmt|CreateStatsStmt|AlterDefaultPrivilegesStmt|AlterOwnerStmt|AlterEnumStmt|CreateDomainStmt)$/;
+  /^(CommentStmt|GrantStmt|GrantRoleStmt|CreateSeqStmt|AlterSeqStmt|CreateExtensionStmt|CreateSchemaStmt|CreateRoleStmt|AlterRoleStmt|VacuumStmt|CreateEnumStmt|CreateStatsStmt|AlterDefaultPrivilegesStmt|AlterOwnerStmt|AlterEnumStmt|CreateDomainStmt|CreatePolicyStmt|InsertStmt|UpdateStmt|DeleteStmt|MergeStmt|CopyStmt|TruncateStmt|ExplainStmt|PrepareStmt|DeallocateStmt|DeclareCursorStmt|FetchStmt|ClosePortalStmt|LockStmt|ReindexStmt|ClusterStmt|RefreshMatViewStmt|VariableShowStmt|NotifyStmt|ListenStmt|UnlistenStmt|CheckPointStmt|ConstraintsSetStmt|CreatePublicationStmt|DefineStmt|SecLabelStmt)$/;
+const HARMLESS_CHANGE =
+  /^AT_(ForceRowSecurity|NoForceRowSecurity|ValidateConstraint|AlterConstraint|ChangeOwner|SetStatistics|SetStorage|SetCompression|SetOptions|ResetOptions|SetRelOptions|ResetRelOptions|ClusterOn|DropCluster|SetLogged|SetUnLogged|SetTableSpace|SetAccessMethod|ReplicaIdentity|AddIdentity|SetIdentity|DropIdentity|EnableTrig\w*|DisableTrig\w*)$/;
 
-/** @param tenant absent: the distribution column that most tables have */
-export function readDdl(parser: Parser, sources: readonly Source[], tenant?: string): Ddl {
-  const draft: Draft = {
-    relations: new Map(),
-    functions: new Set(),
-    operators: new Set(),
-    groups: new Map(),
-    path: ['public'],
-  };
-  const skipped = sources.flatMap(({ file, text }) =>
-    parser
-      .parse(text, file)
-      .flatMap((statement) =>
-        apply(draft, statement) ? [] : [`${file}:${sqlLineOf(text, statement.start)}: ${firstWords(statement.text)}`],
-      ),
-  );
-  const { relations, functions, operators, path } = draft;
-  return {
-    catalog: { relations, functions, operators, path, tenant: tenant ?? mostDistributed(relations) ?? 'tenant_id' },
-    skipped,
-  };
-}
-
-function mostDistributed(relations: ReadonlyMap<string, Relation>): string | undefined {
-  const counts = new Map<string, number>();
-  for (const relation of relations.values())
-    if (relation.kind === 'table' && relation.distribution.kind === 'distributed')
-      counts.set(relation.distribution.column, (counts.get(relation.distribution.column) ?? 0) + 1);
-  return [...counts].toSorted(([, a], [, b]) => b - a)[0]?.[0];
-}
-
-function apply(draft: Draft, { node }: ParsedStatement): boolean {
-  if ('CreateStmt' in node) createTable(draft, node.CreateStmt);
-  else if ('ViewStmt' in node) createView(draft, node.ViewStmt);
-  else if ('AlterTableStmt' in node) return alterTable(draft, node.AlterTableStmt);
-  else if ('IndexStmt' in node) {
-    const { unique, relation, indexParams } = node.IndexStmt;
-    const table = tableOf(draft, relation);
-    if (unique && table) table.unique.push(indexColumns(indexParams ?? []));
-  } else if ('CreateFunctionStmt' in node) draft.functions.add(strings(node.CreateFunctionStmt.funcname).at(-1) ?? '');
-  else if ('DefineStmt' in node) {
+/** @returns false: the statement may change relations, and isn't understood */
+export function applyDdl(draft: Draft, node: Node): boolean {
+  if ('CreateStmt' in node) return createTable(draft, node.CreateStmt);
+  if ('ViewStmt' in node) return createView(draft, node.ViewStmt);
+  if ('CreateTableAsStmt' in node) return madeByQuery(draft, node.CreateTableAsStmt.into?.rel);
+  if ('AlterTableStmt' in node) return alterTable(draft, node.AlterTableStmt);
+  if ('IndexStmt' in node) return createIndex(draft, node.IndexStmt);
+  if ('CreateTrigStmt' in node) return unclear(draft, node.CreateTrigStmt.relation, 'unclearWrites', 'has a trigger');
+  if ('RuleStmt' in node) return unclear(draft, node.RuleStmt.relation, 'unclear', 'has a rule');
+  if ('DropStmt' in node) return drop(draft, node.DropStmt);
+  if ('RenameStmt' in node) return rename(draft, node.RenameStmt);
+  if ('SelectStmt' in node)
+    return (
+      readCalls(draft, node.SelectStmt) &&
+      (!node.SelectStmt.intoClause || madeByQuery(draft, node.SelectStmt.intoClause.rel))
+    );
+  if ('CreateFunctionStmt' in node) draft.functions.add(strings(node.CreateFunctionStmt.funcname).at(-1) ?? '');
+  if ('DefineStmt' in node) {
     const { kind, defnames } = node.DefineStmt;
-    const name = strings(defnames).at(-1) ?? '';
-    (kind === 'OBJECT_OPERATOR' ? draft.operators : draft.functions).add(name);
-  } else if ('CreateCastStmt' in node) draft.operators.add('cast');
-  else if ('CreateTrigStmt' in node)
-    return unclear(draft, node.CreateTrigStmt.relation, 'unclearWrites', `has a trigger`);
-  else if ('RuleStmt' in node) return unclear(draft, node.RuleStmt.relation, 'unclear', `has a rule`);
-  else if ('CreatePolicyStmt' in node || 'InsertStmt' in node) return true;
-  else if ('VariableSetStmt' in node) {
-    const { name, args } = node.VariableSetStmt;
-    if (name === 'search_path')
-      draft.path = (args ?? []).map((arg) => ('A_Const' in arg ? (arg.A_Const.sval?.sval ?? '') : ''));
-  } else if ('DropStmt' in node) drop(draft, node.DropStmt.objects ?? []);
-  else if ('SelectStmt' in node) return (node.SelectStmt.targetList ?? []).every((target) => distribute(draft, target));
-  else if ('RenameStmt' in node) {
-    unclear(draft, node.RenameStmt.relation, 'unclear', 'is renamed, or has a renamed column');
-    return false;
-  } else return HARMLESS.test(Object.keys(node)[0] ?? '');
-  return true;
-}
-
-const nameOf = (draft: Draft, of: RangeVar | undefined): string =>
-  `${of?.schemaname ?? draft.path[0] ?? 'public'}.${of?.relname ?? ''}`;
-
-function tableOf(draft: Draft, of: RangeVar | undefined): SqlTable | undefined {
-  const names = of?.schemaname === undefined ? draft.path.map((each) => `${each}.${of?.relname}`) : [nameOf(draft, of)];
-  const found = names.map((name) => draft.relations.get(name)).find((relation) => relation !== undefined);
-  return found?.kind === 'table' ? found : undefined;
+    (kind === 'OBJECT_OPERATOR' ? draft.operators : draft.functions).add(strings(defnames).at(-1) ?? '');
+  }
+  if ('CreateCastStmt' in node) draft.operators.add('cast');
+  return 'CreateFunctionStmt' in node || 'CreateCastStmt' in node || HARMLESS.test(nodeKindOf(node)[0]);
 }
 
 function unclear(draft: Draft, of: RangeVar | undefined, field: 'unclear' | 'unclearWrites', why: string): boolean {
-  const table = tableOf(draft, of);
-  if (table) table[field] = why;
-  return table !== undefined;
+  const relation = relationOf(draft, of);
+  if (relation) mark(draft, relation, field, why);
+  return relation !== undefined;
 }
 
-function createTable(draft: Draft, { relation, tableElts = [], inhRelations, partbound }: CreateStmt): void {
-  const name = nameOf(draft, relation);
+function createTable(draft: Draft, statement: CreateStmt): boolean {
+  const { relation, tableElts = [], inhRelations, partbound, if_not_exists: optional = false } = statement;
+  const name = newName(draft, relation);
+  if (draft.relations.has(name)) return optional;
   const [parent] = inhRelations ?? [];
   const of = parent && 'RangeVar' in parent ? tableOf(draft, parent.RangeVar) : undefined;
-  const table: SqlTable = {
+  draft.relations.set(name, {
     kind: 'table',
     name,
     columns: [
@@ -125,19 +68,30 @@ function createTable(draft: Draft, { relation, tableElts = [], inhRelations, par
       ...tableElts.flatMap((element) => ('ColumnDef' in element ? [columnOf(element.ColumnDef)] : [])),
     ],
     distribution: of?.distribution ?? { kind: 'local' },
-    unique: [...(of?.unique ?? [])],
+    keys: of?.keys ?? [],
+    foreign: of?.foreign ?? [],
     secured: of?.secured ?? false,
-    cascades: [],
-    ...(inhRelations && !partbound && { unclear: 'inherits from another table' }),
+    ...(of && partbound && { parent: of.name }),
+    ...(of?.unclear !== undefined && { unclear: of.unclear }),
+    ...(of?.unclearWrites !== undefined && { unclearWrites: of.unclearWrites }),
+    ...(inhRelations && (!partbound || !of) && { unclear: 'inherits from another table' }),
+    ...(statement.ofTypename && { unclear: 'is declared by a type' }),
     ...(tableElts.some((element) => 'TableLikeClause' in element) && { unclear: 'is declared by LIKE' }),
-  };
+  });
   for (const element of tableElts) {
-    if ('Constraint' in element) constrain(draft, table, element.Constraint);
-    if ('ColumnDef' in element)
-      for (const one of element.ColumnDef.constraints ?? [])
-        if ('Constraint' in one) constrain(draft, table, one.Constraint, element.ColumnDef.colname);
+    if ('Constraint' in element) constrain(draft, name, element.Constraint);
+    if ('ColumnDef' in element) constrainColumn(draft, name, element.ColumnDef);
   }
-  draft.relations.set(name, table);
+  return true;
+}
+
+/** Its columns are those of a query, which the check doesn't read for them. */
+function madeByQuery(draft: Draft, of: RangeVar | undefined): boolean {
+  const name = newName(draft, of);
+  if (draft.relations.has(name)) return false;
+  const table = { kind: 'table', name, columns: [], distribution: { kind: 'local' }, keys: [], foreign: [] } as const;
+  draft.relations.set(name, { ...table, secured: false, unclear: 'is made by a query' });
+  return true;
 }
 
 function columnOf({ colname = '', typeName: type, collClause, constraints = [] }: ColumnDef): SqlColumn {
@@ -151,118 +105,205 @@ function columnOf({ colname = '', typeName: type, collClause, constraints = [] }
   };
 }
 
-function constrain(draft: Draft, table: SqlTable, constraint: Constraint, column?: string): void {
-  const { contype, keys, fk_attrs: from, pktable, fk_del_action: gone, fk_upd_action: changed } = constraint;
-  if (contype === 'CONSTR_PRIMARY' || contype === 'CONSTR_UNIQUE')
-    table.unique.push(keys ? strings(keys) : column === undefined ? undefined : [column]);
-  if (contype === 'CONSTR_EXCLUSION') table.unique.push(undefined);
-  if (contype === 'CONSTR_FOREIGN' && /[cnd]/.test(`${gone}${changed}`))
-    table.cascades.push({
-      to: nameOf(draft, pktable),
-      columns: from ? strings(from) : column === undefined ? [] : [column],
-    });
+function constrainColumn(draft: Draft, name: string, { colname, constraints = [] }: ColumnDef): void {
+  for (const one of constraints) if ('Constraint' in one) constrain(draft, name, one.Constraint, colname);
 }
 
-function indexColumns(parameters: readonly Node[]): string[] | undefined {
-  const names = parameters.map((each) => ('IndexElem' in each ? each.IndexElem.name : undefined));
-  return names.every((name) => name !== undefined) ? names : undefined;
-}
-
-function createView(draft: Draft, { view, aliases, query, options }: ViewStmt): void {
-  const name = nameOf(draft, view);
-  if (query && 'SelectStmt' in query)
-    draft.relations.set(name, {
-      kind: 'view',
-      name,
-      query: query.SelectStmt,
-      names: strings(aliases),
-      ...(options?.some(
-        (each) => 'DefElem' in each && !/^security_(invoker|barrier)$/.test(each.DefElem.defname ?? ''),
-      ) && {
-        unclear: 'has an option that is not known',
-      }),
-    });
-}
-
-function alterTable(draft: Draft, { relation, cmds = [] }: AlterTableStmt): boolean {
-  const table = tableOf(draft, relation);
-  if (!table) return false;
-  const read = cmds.every((each) => {
-    if (!('AlterTableCmd' in each)) return false;
-    const { subtype, def, name } = each.AlterTableCmd;
-    if (subtype === 'AT_AddColumn' && def && 'ColumnDef' in def) {
-      table.columns = [...table.columns, columnOf(def.ColumnDef)];
-      for (const one of def.ColumnDef.constraints ?? [])
-        if ('Constraint' in one) constrain(draft, table, one.Constraint, def.ColumnDef.colname);
-    } else if (subtype === 'AT_AddConstraint' && def && 'Constraint' in def) constrain(draft, table, def.Constraint);
-    else if (subtype === 'AT_DropColumn') table.columns = table.columns.filter((column) => column.name !== name);
-    else if (subtype === 'AT_EnableRowSecurity') table.secured = true;
-    else if (subtype === 'AT_DisableRowSecurity') table.secured = false;
-    else
-      return /^AT_(ForceRowSecurity|NoForceRowSecurity|SetNotNull|DropNotNull|ValidateConstraint|ChangeOwner|SetStatistics|SetStorage|ReplicaIdentity)$/.test(
-        subtype ?? '',
-      );
-    return true;
-  });
-  if (!read) table.unclear = 'is altered in a way that the check doesn’t read';
-  return read;
-}
-
-function drop(draft: Draft, objects: readonly Node[]): void {
-  for (const object of objects) {
-    const parts = 'List' in object ? strings(object.List.items) : [];
-    const name = parts.at(-1) ?? '';
-    for (const schema of parts.length > 1 ? [parts.at(-2)] : draft.path) draft.relations.delete(`${schema}.${name}`);
+function constrain(draft: Draft, name: string, constraint: Constraint, column?: string): void {
+  const table = draft.relations.get(name);
+  if (table?.kind !== 'table') return;
+  const { contype, keys, fk_attrs: from, pktable, pk_attrs: to } = constraint;
+  const own = column === undefined ? [] : [column];
+  const columns = keys ? strings(keys) : from ? strings(from) : own;
+  const named = (ending: string): string =>
+    constraint.conname ?? [shortNameOf(name), ...(ending === 'pkey' ? [] : columns), ending].join('_');
+  // A constraint may be made of an index, whose columns its key has already.
+  if ((contype === 'CONSTR_PRIMARY' || contype === 'CONSTR_UNIQUE') && constraint.indexname === undefined) {
+    const [kind, ending] =
+      contype === 'CONSTR_PRIMARY' ? (['primary key', 'pkey'] as const) : (['unique constraint', 'key'] as const);
+    change(draft, table, { keys: [...table.keys, { kind, name: named(ending), columns, expressions: false }] });
   }
+  if (contype === 'CONSTR_EXCLUSION') change(draft, table, { keys: [...table.keys, exclusionOf(constraint, name)] });
+  if (contype === 'CONSTR_FOREIGN')
+    change(draft, table, {
+      foreign: [
+        ...table.foreign,
+        {
+          name: named('fkey'),
+          columns,
+          to: relationOf(draft, pktable)?.name ?? newName(draft, pktable),
+          ...(to && { toColumns: strings(to) }),
+          onDelete: constraint.fk_del_action ?? 'a',
+          onUpdate: constraint.fk_upd_action ?? 'a',
+        },
+      ],
+    });
+  const isValid = constraint.skip_validation !== true;
+  if ((contype === 'CONSTR_PRIMARY' || contype === 'CONSTR_NOTNULL') && isValid)
+    setRequired(draft, name, columns, true);
 }
 
-/** `SELECT create_distributed_table('orders', 'store_id', colocate_with => 'stores')` and its kind. */
-function distribute(draft: Draft, target: Node): boolean {
-  const call = 'ResTarget' in target && target.ResTarget.val && 'FuncCall' in target.ResTarget.val;
-  if (!call) return false;
-  const of = (target.ResTarget.val as { FuncCall: FuncCall }).FuncCall;
-  const name = strings(of.funcname).at(-1);
-  const { positional, named } = argumentsOf(of);
-  const table = namedTable(draft, positional[0] ?? named.get('table_name'));
-  if (!table) return false;
-  if (name === 'create_reference_table') table.distribution = { kind: 'reference' };
-  else if (name === 'citus_add_local_table_to_metadata') table.distribution = { kind: 'local' };
-  else if (name === 'create_distributed_table' || name === 'create_distributed_table_concurrently') {
-    const column = positional[1] ?? named.get('distribution_column') ?? '';
-    const beside = positional[3] ?? named.get('colocate_with') ?? 'default';
-    const type = table.columns.find((each) => each.name === column)?.type ?? '';
-    const other = namedTable(draft, beside);
-    const group =
-      beside === 'none'
-        ? table.name
-        : other?.distribution.kind === 'distributed'
-          ? other.distribution.group
-          : `default ${type} ${positional[4] ?? named.get('shard_count') ?? ''}`;
-    table.distribution = { kind: 'distributed', column, group };
-  } else return false;
+function setRequired(draft: Draft, name: string, columns: readonly string[], required: boolean): void {
+  const table = draft.relations.get(name);
+  if (table?.kind !== 'table') return;
+  change(draft, table, {
+    columns: table.columns.map((each) => (columns.includes(each.name) ? { ...each, required } : each)),
+  });
+}
+
+/** `EXCLUDE USING gist (store_id WITH =, during WITH &&)`. */
+function exclusionOf({ conname, exclusions = [] }: Constraint, table: string): SqlKey {
+  const columns = exclusions.flatMap((each) => {
+    const [element, operator] = 'List' in each ? (each.List.items ?? []) : [];
+    const isEqual = operator && 'List' in operator && strings(operator.List.items).at(-1) === '=';
+    return isEqual && element && 'IndexElem' in element ? (element.IndexElem.name ?? []) : [];
+  });
+  return { kind: 'exclusion constraint', name: conname ?? `${shortNameOf(table)}_excl`, columns, expressions: true };
+}
+
+function createIndex(draft: Draft, { unique, relation, indexParams = [], idxname }: IndexStmt): boolean {
+  const table = tableOf(draft, relation);
+  if (!table || !unique) return true;
+  const columns = indexParams.flatMap((each) => ('IndexElem' in each ? (each.IndexElem.name ?? []) : []));
+  const schema = table.name.slice(0, table.name.indexOf('.'));
+  const name = `${schema}.${idxname ?? [shortNameOf(table.name), ...columns, 'idx'].join('_')}`;
+  const key: SqlKey = { kind: 'unique index', name, columns, expressions: columns.length < indexParams.length };
+  change(draft, table, { keys: [...table.keys, key] });
   return true;
 }
 
-function argumentsOf({ args = [] }: FuncCall): { positional: string[]; named: Map<string, string> } {
-  const positional: string[] = [];
-  const named = new Map<string, string>();
-  for (const arg of args) {
-    if ('NamedArgExpr' in arg) named.set(arg.NamedArgExpr.name ?? '', constant(arg.NamedArgExpr.arg));
-    else positional.push(constant(arg));
+const shortNameOf = (name: string): string => name.slice(name.indexOf('.') + 1);
+
+function createView(draft: Draft, { view, aliases, query, options, replace }: ViewStmt): boolean {
+  const name = newName(draft, view);
+  const before = draft.relations.get(name);
+  if (!query || !('SelectStmt' in query) || (before && !(replace && before.kind === 'view'))) return false;
+  const bound = new Map<string, string>();
+  bind(draft, query, bound);
+  const unknown = options?.some(
+    (each) => 'DefElem' in each && !/^security_(invoker|barrier)$/.test(each.DefElem.defname ?? ''),
+  );
+  draft.relations.set(name, {
+    kind: 'view',
+    name,
+    query: query.SelectStmt,
+    names: strings(aliases),
+    bound,
+    ...(unknown && { unclear: 'has an option that is not known' }),
+  });
+  return true;
+}
+
+/** What names without schema stand for now: it stays so, whatever the search path and temporary tables are later. */
+function bind(draft: Draft, value: unknown, bound: Map<string, string>): void {
+  if (!isTree(value)) return;
+  const { relname, schemaname } = value;
+  const found = typeof relname === 'string' && schemaname === undefined ? relationOf(draft, { relname }) : undefined;
+  if (found) bound.set(relname as string, found.name);
+  for (const each of Object.values(value)) bind(draft, each, bound);
+}
+
+function alterTable(draft: Draft, { relation, objtype, cmds = [] }: AlterTableStmt): boolean {
+  if (objtype === 'OBJECT_INDEX' || objtype === 'OBJECT_SEQUENCE') return true;
+  const commands = cmds.flatMap((each) => ('AlterTableCmd' in each ? [each.AlterTableCmd] : []));
+  const found = relationOf(draft, relation);
+  if (found?.kind === 'view') return commands.every(({ subtype }) => subtype === 'AT_ChangeOwner');
+  return found !== undefined && commands.every((command) => alter(draft, found.name, command));
+}
+
+function alter(
+  draft: Draft,
+  table: string,
+  { subtype = 'AT_AddColumn', def, name = '', missing_ok: optional }: AlterTableCmd,
+): boolean {
+  const now = draft.relations.get(table);
+  if (now?.kind !== 'table') return false;
+  const { columns, keys, foreign } = now;
+  if (subtype === 'AT_AddColumn' && def && 'ColumnDef' in def) {
+    if (columns.some((column) => column.name === def.ColumnDef.colname)) return optional === true;
+    change(draft, now, { columns: [...columns, columnOf(def.ColumnDef)] });
+    constrainColumn(draft, table, def.ColumnDef);
+  } else if (subtype === 'AT_AddConstraint' && def && 'Constraint' in def) constrain(draft, table, def.Constraint);
+  else if (subtype === 'AT_DropConstraint')
+    change(draft, now, {
+      keys: keys.filter((key) => key.name !== name),
+      foreign: foreign.filter((key) => key.name !== name),
+    });
+  else if (subtype === 'AT_DropColumn')
+    change(draft, now, {
+      columns: columns.filter((column) => column.name !== name),
+      keys: keys.filter((key) => !key.columns.includes(name)),
+      foreign: foreign.filter((key) => !key.columns.includes(name)),
+    });
+  else if (subtype === 'AT_ColumnDefault')
+    change(draft, now, {
+      columns: columns.map(({ default: _, ...column }) =>
+        column.name === name ? { ...column, ...(def && { default: def }) } : { ...column, ...(_ && { default: _ }) },
+      ),
+    });
+  else if (subtype === 'AT_SetNotNull' || subtype === 'AT_DropNotNull')
+    setRequired(draft, table, [name], subtype === 'AT_SetNotNull');
+  else if (subtype === 'AT_EnableRowSecurity' || subtype === 'AT_DisableRowSecurity')
+    change(draft, now, { secured: subtype === 'AT_EnableRowSecurity' });
+  else if (subtype === 'AT_AttachPartition' || subtype === 'AT_DetachPartition')
+    return attach(draft, now, def, subtype === 'AT_AttachPartition');
+  else return HARMLESS_CHANGE.test(subtype);
+  return true;
+}
+
+function attach(draft: Draft, parent: SqlTable, def: Node | undefined, attaches: boolean): boolean {
+  const part = def && 'PartitionCmd' in def ? tableOf(draft, def.PartitionCmd.name) : undefined;
+  if (!part) return false;
+  const { parent: _, ...alone } = part;
+  const now: SqlTable = attaches ? { ...part, parent: parent.name } : alone;
+  draft.relations.set(part.name, now);
+  if (!attaches) return true;
+  // Each of them is distributed as the whole, and what isn't known of one isn't known of the whole.
+  for (const each of kinOf(draft, now)) change(draft, each, { distribution: parent.distribution });
+  for (const field of ['unclear', 'unclearWrites'] as const) {
+    const why = part[field] ?? parent[field];
+    if (why !== undefined) mark(draft, now, field, why);
   }
-  return { positional, named };
+  return true;
 }
 
-function constant(node: Node | undefined): string {
-  if (node && 'TypeCast' in node) return constant(node.TypeCast.arg);
-  if (!node || !('A_Const' in node)) return '';
-  return node.A_Const.sval?.sval ?? String(node.A_Const.ival?.ival ?? '');
+function rename(draft: Draft, { renameType, relation, subname }: RenameStmt): boolean {
+  if (renameType === 'OBJECT_SCHEMA') removeSchema(draft, subname ?? '');
+  else if (relation && renameType !== 'OBJECT_INDEX')
+    unclear(draft, relation, 'unclear', 'is renamed, or has a renamed column');
+  return renameType === 'OBJECT_INDEX';
 }
 
-function namedTable(draft: Draft, name: string | undefined): SqlTable | undefined {
-  const parts = (name ?? '').split('.').map((part) => part.replaceAll('"', ''));
-  const relname = parts.at(-1) ?? '';
-  return tableOf(draft, parts.length > 1 ? { schemaname: parts[0] ?? '', relname } : { relname });
+function drop(draft: Draft, { objects = [], removeType }: DropStmt): boolean {
+  for (const object of objects) {
+    const parts = 'List' in object ? strings(object.List.items) : [];
+    const [schema, name = ''] = [parts.at(-2), parts.at(-1)];
+    if (removeType === 'OBJECT_SCHEMA') removeSchema(draft, stringOf(object));
+    if (/^OBJECT_(TABLE|VIEW|MATVIEW|FOREIGN_TABLE)$/.test(removeType ?? '')) {
+      const found = relationOf(draft, { relname: name, ...(schema !== undefined && { schemaname: schema }) });
+      for (const each of found?.kind === 'table'
+        ? [found.name, ...partitionsOf(draft, found.name)]
+        : found
+          ? [found.name]
+          : [])
+        draft.relations.delete(each);
+    }
+    if (removeType === 'OBJECT_INDEX')
+      for (const table of draft.relations.values())
+        if (table.kind === 'table' && table.keys.some((key) => isIndex(key, schema, name)))
+          change(draft, table, { keys: table.keys.filter((key) => !isIndex(key, schema, name)) });
+  }
+  return true;
 }
 
-const firstWords = (text: string): string => text.split(/\s+/).slice(0, 4).join(' ');
+const isIndex = ({ name: of }: SqlKey, schema: string | undefined, name: string): boolean =>
+  schema === undefined ? of.endsWith(`.${name}`) : of === `${schema}.${name}`;
+
+const partitionsOf = (draft: Draft, name: string): string[] =>
+  [...draft.relations.values()].flatMap((each) =>
+    each.kind === 'table' && each.parent === name ? [each.name, ...partitionsOf(draft, each.name)] : [],
+  );
+
+function removeSchema(draft: Draft, schema: string): void {
+  for (const name of draft.relations.keys()) if (name.startsWith(`${schema}.`)) draft.relations.delete(name);
+}

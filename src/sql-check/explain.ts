@@ -1,5 +1,5 @@
 // What the verdicts of a statement rest on: each use of a table, with the values that restrict it.
-import type { Evaluation, SqlTerm } from './relation.ts';
+import { type Evaluation, MOST, type SqlTerm } from './relation.ts';
 import type { Constant, Sym } from './symbols.ts';
 
 /** A use of a table in a statement, as the check has it at the end. */
@@ -15,14 +15,16 @@ export interface Use {
 }
 
 export function usesOf(run: Evaluation, terms: readonly SqlTerm[]): Use[] {
-  return terms.map((term) => {
+  // An INSERT has a term for each of its rows.
+  const shown = terms.slice(0, MOST.tables);
+  return shown.map((term) => {
     const { leaf } = term;
     return {
       table: shortName(leaf.table.name),
       alias: leaf.alias,
       ...(leaf.through !== undefined && { through: leaf.through }),
       at: leaf.at,
-      says: saysOf(run, term, terms),
+      says: saysOf(run, term, shown),
     };
   });
 }

@@ -41,6 +41,7 @@ export function walk(run: Evaluation, env: Env, nodes: readonly (Node | undefine
   const columns: Sym[] = [];
   let [aggregates, subqueries, opaque, volatility] = [false, false, false, 0];
   const visit = (node: Node): void => {
+    run.spend('expressions');
     const [kind, fields] = nodeKindOf(node);
     if (!KNOWN.test(kind)) run.doubts.add(`has a form that the check doesn’t know (${kind})`);
     if ('SubLink' in node) {

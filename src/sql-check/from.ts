@@ -81,7 +81,7 @@ function named(run: Evaluation, env: Env, table: RangeVar): FromRows {
   const names = strings(alias?.colnames);
   const cte = schemaname === undefined ? env.ctes.findLast((each) => each.name === relname) : undefined;
   if (cte) return aliased(run, cte.use(), name, names);
-  const relation = findRelation(run.catalog, schemaname, relname);
+  const relation = found(run, env, schemaname, relname);
   if (!relation) {
     run.traits.add('unclear');
     run.doubts.add(`reads ${schemaname === undefined ? '' : `${schemaname}.`}${relname}, which the DDL doesn’t have`);
@@ -89,13 +89,22 @@ function named(run: Evaluation, env: Env, table: RangeVar): FromRows {
   }
   if (relation.kind === 'view') {
     if (relation.unclear !== undefined) run.doubts.add(`reads the view ${relname}, which ${relation.unclear}`);
-    const rows = run.evaluate(relation.query, { ctes: [], view: env.view ?? relname });
+    const rows = run.evaluate(relation.query, {
+      ctes: [],
+      view: { name: env.view?.name ?? relname, bound: relation.bound },
+    });
     return aliased(run, rows, name, names.length > 0 ? names : relation.names);
   }
   return storedRelation(run, relation, name, names, {
     at: env.view === undefined ? location : -1,
-    ...(env.view !== undefined && { through: env.view }),
+    ...(env.view !== undefined && { through: env.view.name }),
   });
+}
+
+/** A view keeps the relations that its names stood for when it was made. */
+function found({ catalog }: Evaluation, { view }: Env, schema: string | undefined, name: string): Relation | undefined {
+  if (schema !== undefined || !view) return findRelation(catalog, schema, name);
+  return catalog.relations.get(view.bound.get(name) ?? '');
 }
 
 type Table = Relation & { readonly kind: 'table' };
@@ -108,11 +117,17 @@ export function storedRelation(
   names: readonly string[],
   where: Pick<Leaf, 'at' | 'through'>,
 ): FromRows {
-  if (table.unclear !== undefined) run.doubts.add(`reads ${table.name}, which ${table.unclear}`);
+  run.spend('tables');
+  if (table.unclear !== undefined) {
+    run.traits.add('unclear');
+    run.doubts.add(`reads ${table.name}, which ${table.unclear}`);
+  }
+  const refused = run.catalog.refused.get(table.parent ?? table.name);
+  if (refused !== undefined) run.refusals.add(refused);
   const { distribution } = table;
-  const own = table.columns.map(({ name, type, collated }) => ({
+  const own = table.columns.map(({ name, type, collated, required }) => ({
     name,
-    sym: run.symbols.fresh(collated ? 'unsafe' : familyOf(type)),
+    sym: run.symbols.fresh(collated ? 'unsafe' : familyOf(type), required),
   }));
   const columns = own.map(({ name, sym }, at) => ({ name: names[at] ?? name, sym }));
   const symOf = (column: string): Sym | undefined => own.find(({ name }) => name === column)?.sym;
@@ -321,6 +336,8 @@ function sharesAll(
 
 function full(run: Evaluation, left: FromRows, right: FromRows, on: On, pairs: readonly Pair[]): FromRows {
   run.traits.add('full-join');
+  // Its merged columns make the work grow as the third power of their number.
+  for (let more = 0; more < 3; more++) run.spend('tables');
   const closure = new Closure([...left.facts, ...right.facts, ...on.facts], [], on.present);
   const [one, other] = [nullable(run, left), nullable(run, right)];
   const merged = new Map(pairs.map((pair) => [pair.name, run.symbols.fresh(run.symbols.familyOf(pair.a))]));

@@ -2,6 +2,8 @@
 import type { Node, RawStmt } from 'libpg-query';
 import { once } from '../base/once.ts';
 import { sharedError } from '../base/shared-errors.ts';
+import { withoutData } from './dump.ts';
+import { type Tree, isTree } from './nodes.ts';
 
 export interface ParsedStatement {
   readonly node: Node;
@@ -28,7 +30,8 @@ export const loadParser = once(async (): Promise<Parser> => {
   const library = await import('libpg-query');
   await library.loadModule();
   return {
-    parse: (text, file) => {
+    parse: (given, file) => {
+      const text = withoutData(given);
       if (text.replace(BLANK, '') === '') return [];
       const tree = read(text, file, (source) => library.parseSync(source) as { readonly stmts?: readonly RawStmt[] });
       const at = unitsOf(text);
@@ -38,6 +41,7 @@ export const loadParser = once(async (): Promise<Parser> => {
           const end = length === 0 ? text.length : at(from + length);
           const whole = text.slice(at(from), end);
           const start = at(from) + (BLANK.exec(whole)?.[0].length ?? 0);
+          if (isDeep(stmt)) throw tooDeep(place(text, file, start));
           return [{ node: stmt, start, end, text: text.slice(start, end).trimEnd(), at }];
         },
       );
@@ -50,6 +54,8 @@ function read<T>(text: string, file: string, parse: (text: string) => T): T {
     return parse(text);
   } catch (cause) {
     if (!(cause instanceof Error)) throw cause;
+    // The parser's own stack is full. It can be used again.
+    if (cause instanceof RangeError || cause.message.startsWith('memory exhausted')) throw tooDeep(file, { cause });
     const details = 'sqlDetails' in cause ? (cause.sqlDetails as { readonly cursorPosition?: number }) : {};
     // This position counts characters, and not bytes as the others do.
     const given = Array.from(text)
@@ -58,16 +64,41 @@ function read<T>(text: string, file: string, parse: (text: string) => T): T {
     // An end that came too early is behind the last word, and not in an empty line below it.
     const offset = Math.min(given, text.trimEnd().length);
     throw sharedError('query-unsupported', `${place(text, file, offset)}: ${cause.message}\n${caret(text, offset)}`, {
-      hint: 'Correct the text. The parser is that of PostgreSQL 17; commands of `psql` that begin with a backslash are not SQL.',
+      hint: 'Correct the text. The parser is that of PostgreSQL 18; of the commands of `psql` it knows those of a dump.',
       cause,
     });
   }
 }
 
-/** The parser counts bytes of UTF-8. */
+/** Levels of a tree. What reads trees is recursive, in whatever depth of the caller's own calls. */
+const MOST_LEVELS = 800;
+
+function isDeep(statement: Node): boolean {
+  let level: Tree[] = [statement];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MOST_LEVELS) return true;
+    level = level.flatMap((each) => Object.values(each).filter(isTree));
+  }
+  return false;
+}
+
+const tooDeep = (where: string, options?: { readonly cause: Error }): Error =>
+  sharedError('query-unsupported', `${where}: a statement is nested deeper than the check reads`, {
+    hint: 'Divide the statement. Write a chain of values as a list, such as one of VALUES.',
+    ...options,
+  });
+
+/** The parser counts bytes of UTF-8. Statements come in their order, so that each piece of the text is counted once. */
 function unitsOf(text: string): (bytes: number) => number {
   const bytes = Buffer.from(text);
-  return bytes.length === text.length ? (at) => at : (at) => bytes.subarray(0, at).toString().length;
+  if (bytes.length === text.length) return (at) => at;
+  let [from, units] = [0, 0];
+  return (at) => {
+    if (at < from) return bytes.subarray(0, at).toString().length;
+    units += bytes.subarray(from, at).toString().length;
+    from = at;
+    return units;
+  };
 }
 
 export const sqlLineOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;

@@ -94,8 +94,8 @@ export interface Cte {
 export interface Env {
   readonly scope?: SqlScope;
   readonly ctes: readonly Cte[];
-  /** Inside a view: its name. */
-  readonly view?: string;
+  /** Inside a view: its name, and what its names without schema stand for. */
+  readonly view?: { readonly name: string; readonly bound: ReadonlyMap<string, string> };
 }
 
 export type JoinIssue = 'cartesian' | 'complex' | 'repartition' | 'unclear';
@@ -120,6 +120,8 @@ export interface Evaluation {
   readonly issues: { readonly issue: JoinIssue; readonly parts: readonly SqlPart[] }[];
   /** Local tables that are read. */
   readonly locals: Set<string>;
+  /** Why Citus doesn't distribute a table of the statement as the DDL says. */
+  readonly refusals: Set<string>;
   /** Functions of the statement that are not immutable. */
   readonly moving: Set<'stable' | 'volatile'>;
   /** Rows of subqueries in expressions, once each. */
@@ -127,6 +129,8 @@ export interface Evaluation {
   /** Terms of data-modifying statements inside the statement. */
   readonly written: SqlTerm[];
   readonly evaluate: (query: SelectStmt, env: Env) => QueryRows;
+  /** Counts the work. @throws TooLarge */
+  readonly spend: (what: keyof typeof MOST) => void;
   /** Reads a statement that writes, and returns the rows of its RETURNING. */
   readonly write: (statement: Node, env: Env) => QueryRows;
   /** How often a name occurs as a table's. */
@@ -199,6 +203,15 @@ export function outerSymbols(scope: SqlScope | undefined): Set<Sym> {
 
 export const NO_ROWS: FromRows = { columns: [], entries: [], terms: [], facts: [], conditionals: [], parts: [] };
 
+/**
+ * Where each WITH uses the one before it twice, the work grows as two to their number. The time that joins take grows faster
+ * than the number of their tables.
+ */
+export const MOST = { queries: 2_000, tables: 300, expressions: 100_000 };
+
+/** The statement is larger than the check reads. The message is the end of a sentence. */
+export class TooLarge extends Error {}
+
 interface Readers {
   readonly evaluate: (run: Evaluation, query: SelectStmt, env: Env) => QueryRows;
   readonly write: (run: Evaluation, statement: Node, env: Env) => QueryRows;
@@ -209,6 +222,7 @@ export const newRun = (
   uses: ReadonlyMap<string, number>,
   { evaluate, write }: Readers,
 ): Evaluation => {
+  const spent = { queries: 0, tables: 0, expressions: 0 };
   const run: Evaluation = {
     catalog,
     uses,
@@ -218,10 +232,18 @@ export const newRun = (
     traits: new Set(),
     issues: [],
     locals: new Set(),
+    refusals: new Set(),
     moving: new Set(),
     subqueries: new Map(),
     written: [],
-    evaluate: (query, env) => evaluate(run, query, env),
+    evaluate: (query, env) => {
+      run.spend('queries');
+      return evaluate(run, query, env);
+    },
+    spend: (what) => {
+      if (++spent[what] > MOST[what])
+        throw new TooLarge(`has more than ${MOST[what]} ${what}, with those of WITH and of views at each use`);
+    },
     write: (statement, env) => write(run, statement, env),
   };
   return run;

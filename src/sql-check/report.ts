@@ -2,8 +2,10 @@
 import type { Node } from 'libpg-query';
 import type { Catalog } from './catalog.ts';
 import { explainStatement } from './check.ts';
+import { DISTRIBUTES, callsOf } from './distribute.ts';
 import { strings } from './nodes.ts';
 import { type Parser, type ParsedStatement, sqlLineOf } from './parser.ts';
+import { SqlSession } from './session.ts';
 
 export interface CheckedStatement {
   readonly file: string;
@@ -34,31 +36,35 @@ export interface CheckedStatement {
 
 /** `-- all tenants: a report for the owner of the shop` */
 const ALLOWED = /--\s*all tenants\s*:\s*(\S[^\n]*)/i;
-const DISTRIBUTES = /^(create_distributed_table|create_reference_table|citus_add_local_table_to_metadata)/;
 
+/** Each statement is judged by the schema and by what the statements before it in the file have made. */
 export function checkFile(
   parser: Parser,
-  catalog: Catalog,
+  schema: Catalog,
   { file, text }: { readonly file: string; readonly text: string },
 ): CheckedStatement[] {
   let from = 0;
+  const session = new SqlSession(schema);
   return parser.parse(text, file).flatMap((statement) => {
     const before = text.slice(from, statement.end);
     from = statement.end;
-    return isDdl(statement.node) ? [] : [explained(catalog, statement, { file, text, before })];
+    const found = isDdl(statement.node) ? [] : [explained(session.catalog, statement, { file, text, before })];
+    session.apply(statement.node);
+    return found;
   });
 }
 
 /** Statements that declare what the check reads from DDL; they are no queries. */
 function isDdl(node: Node): boolean {
-  if ('SelectStmt' in node)
-    return (node.SelectStmt.targetList ?? []).some(
-      (target) =>
-        'ResTarget' in target &&
-        target.ResTarget.val !== undefined &&
-        'FuncCall' in target.ResTarget.val &&
-        DISTRIBUTES.test(strings(target.ResTarget.val.FuncCall.funcname).at(-1) ?? ''),
+  if ('SelectStmt' in node) {
+    const { targetList = [], fromClause = [] } = node.SelectStmt;
+    const calls = callsOf(node.SelectStmt).filter(({ funcname }) => DISTRIBUTES.test(strings(funcname).at(-1) ?? ''));
+    // What stands beside such a call is a query.
+    return (
+      calls.length > 0 &&
+      calls.length === (fromClause.length || targetList.length) + (fromClause.length && targetList.length - 1)
     );
+  }
   return /^(Create|Alter|View|Index|Drop|Comment|Grant|Define|Rule)/.test(Object.keys(node)[0] ?? '');
 }
 

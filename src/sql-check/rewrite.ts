@@ -5,6 +5,7 @@ import { type Catalog, findRelation } from './catalog.ts';
 import { checkStatement } from './check.ts';
 import { below, isTree, nodeKindOf, sqlShapeOf } from './nodes.ts';
 import type { Parser, ParsedStatement } from './parser.ts';
+import { MOST } from './relation.ts';
 
 export type SqlRewritten =
   | { readonly kind: 'rewritten'; readonly text: string; readonly parameter: number }
@@ -12,7 +13,7 @@ export type SqlRewritten =
 
 const NAME = /(?:"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*)(?:\s*\.\s*(?:"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*))*/uy;
 const PIECE =
-  /\s+|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[^]*?\$\1\$|[\p{L}_][\p{L}\p{N}_$]*|[^]/guy;
+  /\s+|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*\*\/|'[^']*(?:''[^']*)*'|"[^"]*(?:""[^"]*)*"|\$(\w*)\$[^]*?\$\1\$|[\p{L}_][\p{L}\p{N}_$]*|[^]/guy;
 
 interface Splice {
   readonly from: number;
@@ -28,10 +29,11 @@ export function addTenant(parser: Parser, catalog: Catalog, text: string, file: 
   const { node } = statement;
   if (!('SelectStmt' in node || 'UpdateStmt' in node || 'DeleteStmt' in node))
     return refused('only SELECT, UPDATE and DELETE can be given a condition');
-  const parameter = Math.max(0, ...parameters(node)) + 1;
+  const parameter = parameters(node).reduce((most, each) => Math.max(most, each), 0) + 1;
   const equals = `${quoted(catalog.tenant)} = $${parameter}`;
   const names = cteNames(node);
   const tables = tablesIn(node).filter(({ schemaname, relname = '' }) => hasTenant(catalog, schemaname, relname));
+  if (tables.length > MOST.tables) return refused(`it has more than ${MOST.tables} tables`);
   const splices: Splice[] = [];
   for (const table of tables) {
     if (table.schemaname === undefined && names.has(table.relname ?? ''))

@@ -14,8 +14,10 @@ export interface RunsVerdict {
 export function runsVerdict(run: Evaluation, statement: Node, terms: readonly SqlTerm[]): RunsVerdict {
   const refused = refusedWrite(run, statement);
   if (refused !== undefined) return { verdict: 'refused', why: refused };
-  if ('InsertStmt' in statement) return insertRuns(run, statement, terms);
+  const [notDistributed] = run.refusals;
+  if (notDistributed !== undefined) return { verdict: 'unknown', why: `Citus refuses the DDL: ${notDistributed}` };
   if (run.traits.has('unclear')) return { verdict: 'unknown', why: `it ${[...run.doubts][0]}` };
+  if ('InsertStmt' in statement) return insertRuns(run, statement, terms);
   const distributed = terms.filter(({ prune }) => prune);
   const [first] = distributed;
   if (!first) {
@@ -141,7 +143,7 @@ function refusedWrite(run: Evaluation, statement: Node): string | undefined {
     return 'functions used in the WHERE/ON/WHEN clause of modification queries on distributed tables must not be VOLATILE';
   if (clauses.some(stableOfColumns))
     return 'STABLE functions used in UPDATE queries cannot be called with column references';
-  if (arrayOf(fields['returningList']).some((node) => calls(node, 'volatile') || calls(node, 'stable')))
+  if (returned(fields).some((node) => calls(node, 'volatile') || calls(node, 'stable')))
     return 'non-IMMUTABLE functions are not allowed in the RETURNING clause';
   if (
     'UpdateStmt' in statement &&
@@ -151,6 +153,11 @@ function refusedWrite(run: Evaluation, statement: Node): string | undefined {
     return 'modifying the partition value of rows is not allowed';
   return undefined;
 }
+
+const returned = (fields: Readonly<Record<string, unknown>>): Node[] => {
+  const { exprs } = (fields['returningClause'] ?? {}) as { exprs?: Node[] };
+  return exprs ?? [];
+};
 
 const arrayOf = (value: unknown): Node[] =>
   Array.isArray(value) ? (value as Node[]) : value === undefined ? [] : [value as Node];
@@ -167,7 +174,7 @@ function readsDistributed(run: Evaluation, fields: Readonly<Record<string, unkno
 
 function refusedInsert(statement: Node, column: string | undefined, columns: readonly string[]): string | undefined {
   if (!('InsertStmt' in statement)) return undefined;
-  const { cols, selectStmt, onConflictClause, returningList } = statement.InsertStmt;
+  const { cols, selectStmt, onConflictClause, returningClause } = statement.InsertStmt;
   const lists = selectStmt && 'SelectStmt' in selectStmt ? selectStmt.SelectStmt.valuesLists : undefined;
   const names = cols?.map((col) => ('ResTarget' in col ? col.ResTarget.name : '')) ?? columns;
   if (column !== undefined && !names.includes(column))
@@ -176,7 +183,7 @@ function refusedInsert(statement: Node, column: string | undefined, columns: rea
     [
       ...(lists ?? []),
       ...(onConflictClause ? [{ OnConflictClause: onConflictClause } as Node] : []),
-      ...(returningList ?? []),
+      ...(returningClause?.exprs ?? []),
     ].some(hasSubquery)
   )
     return 'subqueries are not supported within INSERT queries';

@@ -79,8 +79,10 @@ function plainSelect(run: Evaluation, query: SelectStmt, env: Env): QueryRows {
   noteJoins(run, from.parts, closure, facts);
   if (query.lockingClause && from.terms.some(({ link }) => link)) run.traits.add('locks');
   if (sets) run.traits.add('grouping-sets');
-  const { columns, open } = outputs(run, here, targets, from);
-  const found = [
+  const output = outputs(run, here, targets, from);
+  // A row of a grouping set has null in the columns of the others.
+  const columns = sets ? output.columns.map(({ name }) => ({ name, sym: run.symbols.fresh('') })) : output.columns;
+  const inner = [
     ...from.terms,
     ...insideTerms(
       [where, select, having, others].flatMap(({ terms }) => terms),
@@ -91,7 +93,7 @@ function plainSelect(run: Evaluation, query: SelectStmt, env: Env): QueryRows {
   const outer = outerSymbols(env.scope);
   const never = condition.never || (grouped.never && !sets);
   const plain = combined.length === 0 && !query.distinctClause;
-  let terms = never ? [] : settle(found, closure);
+  let terms = never ? [] : settle(inner, closure);
   for (const keep of combined) terms = restrict(run, terms, (sym) => keep.has(sym) || outer.has(sym));
   const visible = new Set(columns.map(({ sym }) => sym));
   // Symbols that aren't in the result can't be compared any more, but those of a merged query's own conditions stay.
@@ -101,7 +103,7 @@ function plainSelect(run: Evaluation, query: SelectStmt, env: Env): QueryRows {
     : [...facts, ...present.map((sym): SqlFact => ({ a: sym, b: sym, ab: false, ba: false }))];
   return {
     columns,
-    open,
+    open: output.open,
     terms,
     facts: plain ? known : withoutPruning(known),
     conditionals: plain ? from.conditionals : [],
@@ -278,7 +280,7 @@ function values(run: Evaluation, lists: readonly Node[], env: Env): QueryRows {
 function setOperation(run: Evaluation, query: SelectStmt, env: Env): QueryRows {
   const { larg, rarg, op } = query;
   if (!larg || !rarg) throw new TypeError('a set operation with one arm');
-  const [left, right] = [evaluateSelect(run, larg, env), evaluateSelect(run, rarg, env)];
+  const [left, right] = [run.evaluate(larg, env), run.evaluate(rarg, env)];
   const columns = left.columns.map(({ name, sym }) => ({ name, sym: run.symbols.fresh(run.symbols.familyOf(sym)) }));
   if (left.open || right.open) run.doubts.add('combines results whose columns are not known');
   const [ofLeft, ofRight] = [constantsOf(run, left, columns), constantsOf(run, right, columns)];

@@ -35,14 +35,20 @@ interface Known {
   /** The family of the type; empty if not known. */
   readonly family: string;
   readonly constant?: Constant;
+  /** A column of a table that is never null. */
+  readonly required?: boolean | undefined;
 }
 
 export class Symbols {
   readonly #known: Known[] = [];
   readonly #constants = new Map<string, Sym>();
 
-  fresh(family: string): Sym {
-    return this.#known.push({ family }) - 1;
+  fresh(family: string, required?: boolean): Sym {
+    return this.#known.push({ family, required }) - 1;
+  }
+
+  isRequired(sym: Sym): boolean {
+    return this.#known[sym]?.required ?? false;
   }
 
   constant(family: string, constant: Constant): Sym {

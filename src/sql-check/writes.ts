@@ -58,7 +58,7 @@ const returned = (rows: FromRows): QueryRows => ({
 
 /** Rows that are found and changed or deleted. */
 function change(run: Evaluation, statement: UpdateStmt | DeleteStmt, env: Env, sets?: readonly Node[]): QueryRows {
-  const { relation, whereClause, withClause, returningList } = statement;
+  const { relation, whereClause, withClause, returningClause } = statement;
   const inner = withCtes(run, withClause, env);
   const table = targetOf(run, relation, inner);
   const from =
@@ -77,7 +77,7 @@ function change(run: Evaluation, statement: UpdateStmt | DeleteStmt, env: Env, s
   const [target] = rows.terms;
   for (const item of from) rows = product(rows, fromItem(run, inner, item, rows));
   const here: Env = { ...inner, scope: scopeOf(inner, rows) };
-  const read = walk(run, here, [whereClause, ...(sets ?? []), ...withoutStars(returningList)]);
+  const read = walk(run, here, [whereClause, ...(sets ?? []), ...withoutStars(returningClause?.exprs)]);
   const condition = conditionOf(run, here, whereClause);
   const closure = new Closure([...rows.facts, ...condition.facts], rows.conditionals, condition.present);
   noteJoins(run, rows.parts, closure, condition.facts);
@@ -108,13 +108,13 @@ const withoutStars = (nodes: readonly Node[] | undefined): Node[] =>
 function cascades(run: Evaluation, table: SqlTable): void {
   for (const relation of run.catalog.relations.values())
     if (relation.kind === 'table')
-      for (const { to, columns } of relation.cascades)
-        if (to === table.name && !columns.includes(run.catalog.tenant))
+      for (const { to, columns, onDelete, onUpdate } of relation.foreign)
+        if (to === table.name && /[cnd]/.test(onDelete + onUpdate) && !columns.includes(run.catalog.tenant))
           run.doubts.add(`changes rows of ${relation.name} too, by a foreign key without ${run.catalog.tenant}`);
 }
 
 function insert(run: Evaluation, statement: InsertStmt, env: Env): QueryRows {
-  const { relation, cols, selectStmt, onConflictClause, withClause, returningList } = statement;
+  const { relation, cols, selectStmt, onConflictClause, withClause, returningClause } = statement;
   const inner = withCtes(run, withClause, env);
   const table = targetOf(run, relation, inner);
   if (!table) {
@@ -161,7 +161,7 @@ function insert(run: Evaluation, statement: InsertStmt, env: Env): QueryRows {
       run.doubts.add(`leaves ${name} to a default that the check doesn’t know`);
   if (onConflictClause && leaf) conflict(run, { table, leaf, target, inner, onConflictClause });
   const here: Env = { ...inner, scope: scopeOf(inner, target) };
-  terms.push(...walk(run, here, withoutStars(returningList)).terms);
+  terms.push(...walk(run, here, withoutStars(returningClause?.exprs)).terms);
   run.written.push(...terms);
   return returned(target);
 }
@@ -190,8 +190,8 @@ function conflict(run: Evaluation, { table, leaf, target, inner, onConflictClaus
   const { tenant } = run.catalog;
   const arbiter = infer?.indexElems?.map((each) => ('IndexElem' in each ? (each.IndexElem.name ?? '') : ''));
   // A row of another tenant could be the one in the way.
-  const keys: (readonly string[] | undefined)[] = arbiter ? [arbiter] : table.unique;
-  if (leaf.column !== undefined && (infer?.conname !== undefined || keys.some((columns) => !columns?.includes(tenant))))
+  const keys: (readonly string[])[] = arbiter ? [arbiter] : table.keys.map(({ columns }) => columns);
+  if (leaf.column !== undefined && (infer?.conname !== undefined || keys.some((columns) => !columns.includes(tenant))))
     run.doubts.add(`may meet a row of another tenant by a key without ${tenant}`);
   const excluded = { alias: 'excluded', columns: target.columns, open: false, stored: false };
   const scope = { columns: target.columns, entries: [...target.entries, excluded], distributed: true, crossed: false };

@@ -22,6 +22,16 @@ const refusal = (text: string): unknown => {
 };
 
 describe('SQL-S3 sqlForTenant', () => {
+  it('`sqlForTenant` reads a text once', () => {
+    const text = 'SELECT * FROM orders';
+    expect(schema.addTenant(text)).toBe(schema.addTenant(text));
+    expect(schema.check(text)).toBe(schema.check(text));
+    expect(schema.check('SET search_path TO a; SELECT * FROM orders')).toMatchObject([
+      { rows: 'unknown' },
+      { rows: 'unknown', why: 'it reads orders, which the DDL doesn’t have' },
+    ]);
+  });
+
   it('`sqlForTenant` adds the condition to each table, and its value to the parameters', () => {
     expect(sqlForTenant(schema, { text: 'SELECT o.* FROM orders o WHERE o.total > $1', values: [5] }, 1)).toEqual({
       text: 'SELECT o.* FROM (SELECT * FROM orders WHERE "store_id" = $2) o WHERE o.total > $1',

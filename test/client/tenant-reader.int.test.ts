@@ -195,6 +195,27 @@ describe('pages', () => {
     for (const other of others) await expect(other.page(continuation)).rejects.toEqual(refused('continuation-invalid'));
     await expect(forTenant(plain, 'acme').query(query).page('x')).rejects.toEqual(refused('continuation-invalid'));
   });
+
+  it('can’t be forged with the token of another tenant, and pass from process to process with a secret', async () => {
+    const query = 'SELECT VALUE c.n FROM c ORDER BY c.n';
+    const pageOf = (tenant: string, sealWith?: string, continuation?: string) =>
+      forTenant(plain, tenant, { ...(sealWith !== undefined && { sealWith }) })
+        .query<number>(query, { maxItemCount: 5 })
+        .page(continuation);
+    const [own = '', other = ''] = [
+      (await pageOf('acme')).continuation?.split('.')[0],
+      (await pageOf('Acme')).continuation?.split('.')[1],
+    ];
+    expect(other.length).toBeGreaterThan(0);
+    await expect(pageOf('acme', undefined, `${own}.${other}`)).rejects.toEqual(refused('continuation-invalid'));
+    const secret = 's'.repeat(32);
+    const { items, continuation = '' } = await pageOf('acme', secret);
+    const next = await pageOf('acme', secret, continuation);
+    expect(Math.min(...next.items)).toBeGreaterThan(Math.max(...items));
+    for (const sealWith of [undefined, 't'.repeat(32)])
+      await expect(pageOf('acme', sealWith, continuation)).rejects.toEqual(refused('continuation-invalid'));
+    expect(() => forTenant(plain, 'acme', { sealWith: 'short' })).toThrow(refused('option-invalid'));
+  });
 });
 
 describe('requests that fail', () => {

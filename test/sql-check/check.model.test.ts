@@ -2,7 +2,7 @@
 import { sample } from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkStatement } from '../../src/sql-check/check.ts';
-import { readDdl } from '../../src/sql-check/ddl.ts';
+import { readDdl } from '../../src/sql-check/session.ts';
 import { loadParser } from '../../src/sql-check/parser.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
@@ -23,7 +23,7 @@ afterAll(async () => judge.close());
 describe('SQL-S1 the verdict safe', () => {
   it('the verdict safe is never given to a random query that shows or changes rows of another store', async () => {
     const parser = await loadParser();
-    const { catalog } = readDdl(parser, [{ file: 'schema.sql', text: schema }]);
+    const { catalog } = readDdl(parser, { file: 'schema.sql', text: schema });
     const seed = suiteSeed();
     const counts = { safe: 0, leaks: 0, unknown: 0, elsewhere: 0, refused: 0, leaksTried: 0, leaksShown: 0 };
     const wrong: string[] = [];

@@ -1,7 +1,7 @@
 // The checker against the expected verdicts, which are older than it.
 import { describe, expect, it } from 'vitest';
 import { checkStatement } from '../../src/sql-check/check.ts';
-import { readDdl } from '../../src/sql-check/ddl.ts';
+import { readDdl } from '../../src/sql-check/session.ts';
 import { loadParser } from '../../src/sql-check/parser.ts';
 import { expectedQueries, schema } from './queries.ts';
 
@@ -9,7 +9,7 @@ import { expectedQueries, schema } from './queries.ts';
 const RUNS_UNKNOWN = 1;
 
 const parser = await loadParser();
-const { catalog, skipped } = readDdl(parser, [{ file: 'schema.sql', text: schema }]);
+const { catalog, skipped } = readDdl(parser, { file: 'schema.sql', text: schema });
 const verdicts = expectedQueries().map((query) => {
   const [statement] = parser.parse(query.sql, query.file);
   return { ...query, found: checkStatement(catalog, statement!.node) };
@@ -34,7 +34,7 @@ describe('the verdicts of the check', () => {
 
 describe('SQL-S2 the check says that it does not know', () => {
   const rowsOf = (sql: string, ddl = schema): string => {
-    const of = readDdl(parser, [{ file: 'schema.sql', text: ddl }], 'store_id').catalog;
+    const of = readDdl(parser, { file: 'schema.sql', text: ddl }, 'store_id').catalog;
     return checkStatement(of, parser.parse(sql, 'query')[0]!.node).rows.verdict;
   };
   const SAFE = 'SELECT count(*) FROM orders WHERE store_id = 1';

@@ -1,12 +1,12 @@
 // docs/SPEC-sql.md, SQL-S6: what is explained agrees with the verdict.
 import { describe, expect, it } from 'vitest';
 import { checkStatement, explainStatement } from '../../src/sql-check/check.ts';
-import { readDdl } from '../../src/sql-check/ddl.ts';
+import { readDdl } from '../../src/sql-check/session.ts';
 import { loadParser } from '../../src/sql-check/parser.ts';
 import { expectedQueries, schema } from './queries.ts';
 
 const parser = await loadParser();
-const { catalog } = readDdl(parser, [{ file: 'schema.sql', text: schema }]);
+const { catalog } = readDdl(parser, { file: 'schema.sql', text: schema });
 
 describe('what is explained agrees with the verdict', () => {
   it.each(expectedQueries())('$file:$line', ({ sql, file }) => {

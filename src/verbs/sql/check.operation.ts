@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { CheckedStatement } from '../../sql-check/report.ts';
 import { defineOperation } from '../operation.ts';
@@ -22,7 +23,10 @@ export const sqlCheck = defineOperation({
   effect: 'reads',
   argument: 'files',
   input: z.object({
-    files: z.array(z.string()).min(1).describe('files with queries; tables that they create count as DDL'),
+    files: z
+      .array(z.string())
+      .min(1)
+      .describe('files with queries; tables that a file creates are there for its own later statements'),
     ddl: z
       .string()
       .optional()
@@ -47,16 +51,18 @@ export const sqlCheck = defineOperation({
     const checks = await import('../../sql-check/index.ts');
     const parser = await checks.loadParser();
     const texts = await Promise.all(files.map((file) => readSql(directory, file)));
-    const schema = ddl === undefined ? [] : [await readSql(directory, ddl)];
-    const given = checks.readDdl(parser, [...schema, ...texts.filter(({ file }) => file !== ddl)], tenant);
-    const own = ddl === undefined && given.catalog.relations.size === 0 ? await ownTables(workspace) : undefined;
-    const declared = own ? checks.readDdl(parser, [own], tenant ?? own.tenant) : given;
-    // Queries are not DDL, so only what the DDL's own file has can be unknown.
-    const skipped = ddl === undefined ? [] : declared.skipped.filter((each) => each.startsWith(`${ddl}:`));
+    const own = ddl === undefined ? await ownTables(workspace) : undefined;
+    const schema = ddl === undefined ? (own ?? { file: 'no DDL', text: '' }) : await readSql(directory, ddl);
+    const { catalog, skipped } = checks.readDdl(parser, schema, tenant ?? own?.tenant);
+    const none = checks.readDdl(parser, { file: 'no DDL', text: '' }, catalog.tenant).catalog;
+    const isSchema = (file: string): boolean =>
+      ddl !== undefined && resolve(directory, file) === resolve(directory, ddl);
     const statements = texts.flatMap((text) => {
-      const all = checks.checkFile(parser, declared.catalog, text);
+      // The schema among the files begins with nothing, and not with itself.
+      const all = checks.checkFile(parser, isSchema(text.file) ? none : catalog, text);
       return line === undefined ? all : all.filter((one) => one.line <= line).slice(-1);
     });
+    const findings = checks.schemaFindings(catalog);
     const judged = statements.filter(({ allowed }) => allowed === undefined);
     const count = (verdict: CheckedStatement['rows']): number => judged.filter(({ rows }) => rows === verdict).length;
     const counts = {
@@ -66,20 +72,27 @@ export const sqlCheck = defineOperation({
       allowed: statements.length - judged.length,
     };
     return {
-      tenant: declared.catalog.tenant,
-      tables: declared.catalog.relations.size,
+      tenant: catalog.tenant,
+      tables: catalog.relations.size,
       counts,
       statements,
       skipped,
-      passes: counts.leaks === 0 && !(strict && counts.unknown > 0),
+      schema: findings,
+      passes: counts.leaks === 0 && !findings.some(({ refused }) => refused) && !(strict && counts.unknown > 0),
     };
   },
   ok: ({ passes }) => passes,
-  format: ({ tenant, tables, counts, statements, skipped }, { quiet, strict, explain }) =>
+  format: ({ tenant, tables, counts, statements, skipped, schema }, { quiet, strict, explain }) =>
     [
       ...statements
         .filter(({ rows, allowed }) => !quiet || (rows !== 'safe' && allowed === undefined))
         .flatMap((one) => [say(one), ...(explain ? explained(one) : [])]),
+      ...schema
+        .filter(({ refused }) => refused || !quiet)
+        .flatMap(({ says, refused, statements: by }) => [
+          `schema: ${refused ? 'Citus refuses the DDL: ' : ''}${says}`,
+          ...by.map((each) => `  ${each}`),
+        ]),
       ...skipped.map((each) => `${each}: the check doesn’t read this statement of the DDL`),
       ...(tables === 0
         ? ['The DDL has no tables: name its file with `--ddl`, or a pipeline with tables by `--pipeline`.']

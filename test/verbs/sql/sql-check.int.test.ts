@@ -36,6 +36,16 @@ describe('SQL-S5 sql check', () => {
 queries.sql:6  SELECT count(*) FROM orders WHERE store_id = $1
   rows: safe: each use of a table with tenants is restricted to one store_id
   runs: one node: each distributed table is restricted to one shard
+schema: visits is distributed by visitor_id, and not by store_id; if its rows belong to no tenant: SELECT create_reference_table('visits')
+  SELECT undistribute_table('visits');
+  SELECT create_distributed_table('visits', 'store_id', colocate_with => 'stores');
+schema: settings has no column store_id; if its rows belong to no tenant: SELECT create_reference_table('settings')
+  ALTER TABLE settings ADD COLUMN store_id int8;
+  -- Fill store_id of settings: no foreign key leads to a table that has it.
+  ALTER TABLE settings ALTER COLUMN store_id SET NOT NULL;
+  ALTER TABLE settings DROP CONSTRAINT settings_pkey CASCADE;
+  ALTER TABLE settings ADD CONSTRAINT settings_pkey PRIMARY KEY (store_id, name);
+  SELECT create_distributed_table('settings', 'store_id', colocate_with => 'stores');
 2 statements by store_id: 1 safe, 1 leak, 0 not known.
 `);
   });
@@ -66,13 +76,29 @@ queries.sql:6  SELECT count(*) FROM orders WHERE store_id = $1
     expect((await check(query, '--strict')).code).toBe(1);
   });
 
-  it('`sql check` takes several files, and the DDL among them', async () => {
+  it('takes several files, each with the tables that it makes, and the DDL among them', async () => {
     await writeFile(join(directory, 'more.sql'), 'CREATE TABLE t (store_id int); SELECT * FROM t;');
-    const { code, stdout } = await cli(['sql', 'check', 'more.sql', 'schema.sql', '--tenant', 'store_id'], {
-      directory,
-    });
+    await writeFile(join(directory, 'other.sql'), 'SELECT * FROM t;');
+    const files = ['more.sql', 'other.sql', 'schema.sql'];
+    const { code, stdout } = await cli(['sql', 'check', ...files, '--ddl', 'schema.sql'], { directory });
     expect(code).toBe(1);
-    expect(stdout).toContain('1 statement by store_id: 0 safe, 1 leak');
+    expect(stdout).toContain('2 statements by store_id: 0 safe, 1 leak, 1 not known');
+  });
+
+  it.each([
+    'SET search_path TO shared;',
+    'CREATE TEMP TABLE orders (order_id bigint);',
+    'CREATE TABLE IF NOT EXISTS orders (order_id bigint);',
+    'CREATE VIEW orders AS SELECT 1 AS order_id;',
+    "SELECT create_reference_table('orders');",
+    'DROP TABLE orders; CREATE TABLE orders (order_id bigint);',
+  ])('lets no other file make a leak safe: %s', async (other) => {
+    await writeFile(join(directory, 'a.sql'), other);
+    await writeFile(join(directory, 'z.sql'), other);
+    await writeFile(join(directory, 'queries.sql'), 'SELECT * FROM orders;');
+    const files = ['a.sql', 'queries.sql', 'z.sql'];
+    const { code, stdout } = await cli(['sql', 'check', ...files, '--ddl', 'schema.sql'], { directory });
+    expect({ code, stdout }).toMatchObject({ code: 1, stdout: expect.stringContaining('1 leak') as string });
   });
 
   it('`sql check` shows the line of an error, with a caret', async () => {

@@ -39,4 +39,9 @@ export type {
   RouterQueryOptions,
 } from './shards/routing/values.ts';
 export type { MultiShardQuery } from './shards/query/multi-shard-query.ts';
-export type { MultiShardQueryOptions, ShardDiagnostics, ShardFailure, QueryShardPage } from './shards/query/types.ts';
+export type {
+  MultiShardQueryOptions,
+  ShardDiagnostics,
+  ShardFailure,
+  QueryShardPage as ShardPage,
+} from './shards/query/types.ts';

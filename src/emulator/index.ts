@@ -29,11 +29,11 @@ import type { newCertificate } from './tls.ts';
 
 export type { Controls } from './controls.ts';
 export { TENANT as EMULATOR_TENANT } from './entra/access.ts';
-export type { Assignment, Principals, EntraRole } from './entra/access.ts';
+export type { Assignment, Principals, EntraRole as Role } from './entra/access.ts';
 export { ADVERSE } from './fault-input.ts';
 export type { EmulatorOptions } from './options.ts';
 export type { Faults } from './cosmos/time-and-charge/faults.ts';
-export type { FaultRule } from './cosmos/time-and-charge/rules.ts';
+export type { FaultRule as Rule } from './cosmos/time-and-charge/rules.ts';
 export type { EmulatorStats } from './cosmos/server/stats.ts';
 export { startEventHubs } from './eventhubs/index.ts';
 export type { EventHubFaults, EventHubs, EventHubsOptions, HubOptions, PublishedEvent } from './eventhubs/index.ts';

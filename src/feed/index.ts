@@ -7,12 +7,12 @@ export type {
   ChangeFeedProcessorOptions,
   ChangeHandler,
   FailurePolicy,
-  FeedStartOption,
+  FeedStartOption as StartOption,
   VersionsStartOption,
 } from './processor/processor-options.ts';
 export { readChanges } from './processor/read-changes.ts';
 export type { ChangesPage, ReadChangesOptions, ReadVersionsOptions } from './processor/read-changes.ts';
-export type { HandedChange, VersionChange } from './processor/handed-change.ts';
+export type { HandedChange as Change, VersionChange } from './processor/handed-change.ts';
 export type { AcquiredLease, ErrorContext, ReleasedLease } from './processor/notices.ts';
 export { ChangeFeedEstimator } from './processor/change-feed-estimator.ts';
 export type { ChangeFeedEstimatorOptions, EstimatedLag, EstimatedLease } from './processor/change-feed-estimator.ts';

@@ -3,5 +3,5 @@ export { testPipeline, type TestPipeline } from './test-pipeline.ts';
 export type { Result, Scenario } from './scenario.ts';
 export type { Adversity } from './delivery.ts';
 export type { Documents } from './documents.ts';
-export type { TableRow } from './tables.ts';
+export type { TableRow as Row } from './tables.ts';
 export type { LikeOptions } from './documents-like.ts';

@@ -1,6 +1,6 @@
 // The processor as its users get it, on the embedded server.
 import {
-  type HandedChange,
+  type Change,
   type ChangeContext,
   type ChangeHandler,
   ChangeFeedProcessor,
@@ -23,7 +23,7 @@ async function stage({ partitions = 1 } = {}) {
     for (const id of ids) await container.items.upsert({ id, pk: id, ...more });
   };
   const open = (options: Partial<ChangeFeedProcessorOptions> & { readonly handler?: ChangeHandler } = {}) => {
-    const changes: HandedChange[] = [];
+    const changes: Change[] = [];
     const contexts: ChangeContext[] = [];
     const processor = new ChangeFeedProcessor({
       source: container,
@@ -270,7 +270,7 @@ describe('inside a range', () => {
   it('a handler acknowledges by hand, item by item, and repeats what wasn’t', async () => {
     const { write, open, stored } = await stage();
     await write(numbers(0, 5));
-    const given: HandedChange[] = [];
+    const given: Change[] = [];
     const first = open({
       checkpoint: 'manual',
       handler: async (changes, context) => {
@@ -302,7 +302,7 @@ describe('inside a range', () => {
 });
 
 describe('a handler that throws', () => {
-  const poisoned = (ids: readonly string[]) => (changes: readonly HandedChange[]) => {
+  const poisoned = (ids: readonly string[]) => (changes: readonly Change[]) => {
     const bad = changes.find(({ id }) => ids.includes(id));
     if (bad) throw new Error(`can't take ${bad.id}`);
   };

@@ -1,5 +1,5 @@
 // Differences between a map and the local maps of its shards, and their repair.
-import type { MapDifference, Shard, ShardMap } from '../../shards/index.ts';
+import type { Difference as MapDifference, Shard, ShardMap } from '../../shards/index.ts';
 import { encodeKey } from '../../shards/keys/key-type.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { spansOverlap } from '../../shards/keys/spans.ts';

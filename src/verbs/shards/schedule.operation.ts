@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { systemClock } from '../../base/clock.ts';
-import { type MapPeriod, type ShardSchedule, ensureScheduled } from '../../shards/index.ts';
+import { type Period as MapPeriod, type ShardSchedule, ensureScheduled } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { assertSchedule, periodsOf } from '../../shards/map/schedule.ts';
 import { audited } from '../../procedures/audit/record.ts';

@@ -1,6 +1,6 @@
 // What handlers and readers get in both modes of the feed, as TypeScript sees it and as it comes.
 import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan } from '@azure/cosmos';
-import { type HandedChange, ChangeFeedProcessor, type VersionChange, readChanges } from 'millrace/feed';
+import { type Change, ChangeFeedProcessor, type VersionChange, readChanges } from 'millrace/feed';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { emulate } from '../../emulator/emulate.ts';
 
@@ -49,7 +49,7 @@ it('a handler that names its changes needs no other type', async () => {
   const processor = new ChangeFeedProcessor({
     ...common,
     start: 'beginning',
-    handler: (changes: HandedChange<Order>[]) => void seen.push(...changes.map(({ doc }) => doc.v)),
+    handler: (changes: Change<Order>[]) => void seen.push(...changes.map(({ doc }) => doc.v)),
   });
   onTestFinished(() => processor.stop());
   await processor.start();

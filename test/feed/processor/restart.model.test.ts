@@ -3,7 +3,7 @@
 // order, and one processor never reads a range twice at the same time.
 import type { Container, CosmosClient } from '@azure/cosmos';
 import pMap from 'p-map';
-import { type HandedChange, ChangeFeedProcessor } from 'millrace/feed';
+import { type Change, ChangeFeedProcessor } from 'millrace/feed';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Emulator, startEmulator } from '../../../src/emulator/index.ts';
 import { HASH_KEY, clientOf, insist } from '../../emulator/emulate.ts';
@@ -118,7 +118,7 @@ class Host {
   }
 
   /** Within one tenure, which has one signal, no version comes after a newer one. */
-  #note({ id, doc, version: { lsn } }: HandedChange<Item>, at: AbortSignal): void {
+  #note({ id, doc, version: { lsn } }: Change<Item>, at: AbortSignal): void {
     const before = this.#order.get(id);
     if (before && before.at === at && before.lsn > lsn) this.faults.push(`${id}: lsn ${lsn} came after ${before.lsn}`);
     this.#order.set(id, { at, lsn });

@@ -49,7 +49,7 @@ const firstWords = (text: string): string => text.split(/\s+/, 4).join(' ');
 export class SqlSession {
   readonly #tenant: string | undefined;
   /** The search path of a new session. */
-  readonly #start: readonly string[];
+  #start: readonly string[];
   #draft: Draft;
   #catalog: Catalog | undefined;
   /** The search path without SET LOCAL. */
@@ -88,6 +88,12 @@ export class SqlSession {
     this.#catalog = undefined;
     if ('TransactionStmt' in node) return this.#transaction(node.TransactionStmt);
     if ('VariableSetStmt' in node) return this.#variable(node.VariableSetStmt);
+    if ('AlterRoleSetStmt' in node || 'AlterDatabaseSetStmt' in node) {
+      const { setstmt } = 'AlterRoleSetStmt' in node ? node.AlterRoleSetStmt : node.AlterDatabaseSetStmt;
+      // Which role and database the application has isn't known, so no name without a schema is.
+      if (setstmt?.name === 'search_path') this.#start = [];
+      return true;
+    }
     if ('DiscardStmt' in node) {
       if (node.DiscardStmt.target === 'DISCARD_ALL') this.#set(this.#start, false);
       this.#discard();

@@ -81,6 +81,16 @@ describe('SQL-S7 a leak stays one', () => {
   });
 });
 
+it('SQL-S7 knows no name without schema where the DDL sets the path of a role', () => {
+  for (const of of ['ROLE app', 'DATABASE shop']) {
+    const text = `${schema}\n${MORE}\nALTER ${of} SET search_path = shared;`;
+    const found = readDdl(parser, { file: 's.sql', text });
+    const queries = { file: 'q.sql', text: 'SELECT * FROM orders; SELECT * FROM public.orders;' };
+    expect(found.skipped).toEqual([]);
+    expect(checkFile(parser, found.catalog, queries)).toMatchObject([{ rows: 'unknown' }, { rows: 'leaks' }]);
+  }
+});
+
 describe('SQL-S8 dumps', () => {
   const DUMP = `--
 -- PostgreSQL database dump

@@ -62,7 +62,8 @@ export const sqlCheck = defineOperation({
       const all = checks.checkFile(parser, isSchema(text.file) ? none : catalog, text);
       return line === undefined ? all : all.filter((one) => one.line <= line).slice(-1);
     });
-    const findings = checks.schemaFindings(catalog);
+    // The tables of a pipeline lie by its own rules.
+    const findings = ddl === undefined ? [] : checks.schemaFindings(catalog);
     const judged = statements.filter(({ allowed }) => allowed === undefined);
     const count = (verdict: CheckedStatement['rows']): number => judged.filter(({ rows }) => rows === verdict).length;
     const counts = {

@@ -118,6 +118,23 @@ schema: settings has no column store_id; if its rows belong to no tenant: SELECT
   });
 });
 
+describe('SQL-S10 sql check of a schema', () => {
+  it('fails if Citus refuses a table, with the statements that correct it', async () => {
+    const ddl = `CREATE TABLE t (store_id bigint NOT NULL, id bigint PRIMARY KEY); SELECT create_distributed_table('t', 'store_id');`;
+    await writeFile(join(directory, 'refused.sql'), ddl);
+    await writeFile(join(directory, 'one.sql'), 'SELECT id FROM t WHERE store_id = 1;');
+    const { code, stdout } = await cli(['sql', 'check', 'one.sql', '--ddl', 'refused.sql', '--quiet'], { directory });
+    expect({ code, stdout }).toEqual({
+      code: 1,
+      stdout: `schema: Citus refuses the DDL: the primary key of t (id) has no store_id
+  ALTER TABLE t DROP CONSTRAINT t_pkey CASCADE;
+  ALTER TABLE t ADD CONSTRAINT t_pkey PRIMARY KEY (store_id, id);
+1 statement by store_id: 1 safe, 0 leak, 0 not known.
+`,
+    });
+  });
+});
+
 describe('sql check --explain', () => {
   const explain = async (queries: string, ...flags: string[]) => {
     await writeFile(join(directory, 'queries.sql'), queries);

@@ -1,5 +1,4 @@
 import { messageOf } from '../../base/errors.ts';
-import { fullKey } from '../../cosmos/paths.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { parseDate } from '../../pipeline/date.ts';
 import type { ArchiveSpec } from '../../pipeline/specs.ts';
@@ -45,8 +44,6 @@ export function eligibilityOf(
     if (absent) return { kind: 'undated', why: `${what} is missing` };
     if (at === undefined) return { kind: 'undated', why: `${what} is not a date: ${JSON.stringify(value)}` };
     if (at > now) return { kind: 'undated', why: `${what} is in the future: ${JSON.stringify(value)}` };
-    const keyed = fullKey(stored, source.keyPaths);
-    if ('missing' in keyed) return { kind: 'refused', why: `${change.container}/${change.id} lacks ${keyed.missing}` };
     const { tenant: own } = feedTenantOf(source, doc);
     return { kind: 'leaves', period: periodOf(spec, doc, at), ...(own !== undefined && { tenant: own }) };
   } catch (error) {

@@ -1,6 +1,6 @@
 import { isObject } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
-import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
+import { type KeyPath, fullKey, storedKey } from '../../cosmos/paths.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';
 import { feedWithoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
@@ -73,14 +73,21 @@ export class Copier {
     return written.filter(Boolean).length;
   }
 
-  /** The key and id that a document of the source has in the target. */
+  /**
+   * The key and id that a document of the source has in the target. It may lack a level that it lacks in the source too.
+   * @throws MillraceError `target-key-missing`
+   */
   placeOf(document: Readonly<Record<string, unknown>>): { readonly key: Key; readonly id: string } {
-    const keyed = fullKey(document, this.#into.keyPaths);
     const id = String(document['id']);
-    if ('key' in keyed) return { key: keyed.key, id };
+    const own = new Set(this.#from.keyPaths.map((path) => path.join('/')));
+    const added = fullKey(
+      document,
+      this.#into.keyPaths.filter((path) => !own.has(path.join('/'))),
+    );
+    if ('key' in added) return { key: storedKey(document, this.#into.keyPaths), id };
     throw operationsError(
       'target-key-missing',
-      `${this.#from.container}/${id} has no value at ${keyed.missing}, which is part of the key of ${this.#into.container}`,
+      `${this.#from.container}/${id} has no value at ${added.missing}, which is part of the key of ${this.#into.container}`,
     );
   }
 

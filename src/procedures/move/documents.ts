@@ -1,7 +1,7 @@
 // What a move writes into documents, apart from copies.
 import { randomUUID } from 'node:crypto';
 import { withoutSystemFields as withoutCosmosFields } from '../../cosmos/system-fields.ts';
-import { fullKey } from '../../cosmos/paths.ts';
+import { storedKey } from '../../cosmos/paths.ts';
 import type { Key } from '../../feed/reading/change.ts';
 import { feedWithoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
 import { type MovedMark, movedMarkOf, movedOwn } from '../../kinds/moved.ts';
@@ -96,9 +96,7 @@ export class MovedDocuments {
   }
 
   #placeOf(document: Stored): { readonly id: string; readonly key: Key; readonly etag: string } {
-    const keyed = fullKey(document, this.#side.keyPaths);
-    const id = String(document['id']);
-    if ('key' in keyed) return { id, key: keyed.key, etag: String(document['_etag']) };
-    throw operationsError('target-key-missing', `${this.#side.container}/${id} has no value at ${keyed.missing}`);
+    const key = storedKey(document, this.#side.keyPaths);
+    return { id: String(document['id']), key, etag: String(document['_etag']) };
   }
 }

@@ -102,9 +102,9 @@ export function forTenant<D extends object = Record<string, unknown>>(
           withinMs,
           spec: {
             query: withConditions(query, [
-              ...levels.map((given, level) => {
+              ...levels.map((of, level) => {
                 const at = property(query.alias, key[level]!);
-                return isMissing(given) ? `NOT IS_DEFINED(${at})` : `${at} = ${parameterOf(level)}`;
+                return isMissing(of) ? `NOT IS_DEFINED(${at})` : `${at} = ${parameterOf(level)}`;
               }),
               ...(withOwn ? [] : hiding(query.alias)),
             ]),

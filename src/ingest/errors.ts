@@ -13,6 +13,10 @@ export const INGEST_ERRORS = {
     meaning: '`map` returned a value that is not an object.',
     hint: 'Return the document as an object, or null if the event becomes no document.',
   },
+  'event-number-rounded': {
+    meaning: 'The document of an event has a whole number that JavaScript can’t hold exactly.',
+    hint: 'Send the number as a text, or leave it out in `map`. Then run `millrace dead-letters redrive`.',
+  },
   'event-not-json': {
     meaning: 'The body of an event is not JSON.',
     hint: 'Fix the producer, or declare the ingest with `format: "raw"` and read the bytes in `map`.',

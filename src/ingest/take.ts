@@ -1,3 +1,4 @@
+import { roundedIn } from '../base/whole-numbers.ts';
 import { isUtf8 } from 'node:buffer';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MillraceError, messageOf } from '../base/errors.ts';
@@ -135,6 +136,8 @@ function rowOf(spec: IngestSpec, target: Target, raw: RawEvent): Row | undefined
   if (typeof id !== 'string' || id === '')
     throw ingestError('event-id-wrong', `map returned the id ${JSON.stringify(id)}`);
   const body = { ...mapped, id, type: spec.into.type };
+  const rounded = roundedIn(body);
+  if (rounded !== undefined) throw ingestError('event-number-rounded', `The document's ${rounded}`);
   const keyed = fullKey(body, target.keyPaths);
   if ('key' in keyed) {
     const tenant = target.tenant && tenantOf(target.tenant, body);

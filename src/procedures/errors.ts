@@ -389,6 +389,10 @@ export const OPERATIONS_ERRORS = {
     meaning: 'A document has no value at a path of the target’s partition key.',
     hint: 'Give every document a value there first, or choose another partition key.',
   },
+  'number-rounded': {
+    meaning: 'A document has a whole number that JavaScript can’t hold exactly, so a copy would have another one.',
+    hint: 'Store the number as a text.',
+  },
   'target-refused': {
     meaning: 'The target refused a document of the source.',
     hint: 'Check the size and the id of the document, and the unique keys of the target.',

@@ -1,3 +1,4 @@
+import { roundedIn } from '../../base/whole-numbers.ts';
 import { messageOf } from '../../base/errors.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { parseDate } from '../../pipeline/date.ts';
@@ -44,6 +45,8 @@ export function eligibilityOf(
     if (absent) return { kind: 'undated', why: `${what} is missing` };
     if (at === undefined) return { kind: 'undated', why: `${what} is not a date: ${JSON.stringify(value)}` };
     if (at > now) return { kind: 'undated', why: `${what} is in the future: ${JSON.stringify(value)}` };
+    const rounded = roundedIn(stored);
+    if (rounded !== undefined) return { kind: 'refused', why: `${change.container}/${change.id}: ${rounded}` };
     const { tenant: own } = feedTenantOf(source, doc);
     return { kind: 'leaves', period: periodOf(spec, doc, at), ...(own !== undefined && { tenant: own }) };
   } catch (error) {

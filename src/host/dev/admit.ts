@@ -1,3 +1,4 @@
+import { roundedIn } from '../../base/whole-numbers.ts';
 import { isKeyLevel } from '../../base/key-level.ts';
 import { type KeyPath, storedKey, valueAtPath } from '../../cosmos/paths.ts';
 import type { Step } from '../../pipeline/workload.ts';
@@ -35,6 +36,8 @@ export function admitSteps(step: Step, containers: ReadonlyMap<string, readonly 
   const key = storedKey(upsert, paths);
   const tooLong = key.find((value) => typeof value === 'string' && Buffer.byteLength(value) > MAX_KEY);
   if (tooLong !== undefined) return `a partition key value is over ${MAX_KEY} bytes`;
+  const rounded = roundedIn(upsert);
+  if (rounded !== undefined) return `its ${rounded}`;
   const bytes = Buffer.byteLength(JSON.stringify(upsert));
   if (bytes > MAX_DOCUMENT) return `it has ${bytes.toLocaleString('en-US')} bytes; a document may have 2 MB`;
   return { step, key, id: upsert.id, bytes };

@@ -1,3 +1,4 @@
+import { assertStorable } from '../sink-type.ts';
 import { LEAVING_TTL_S } from '../archive/leaving.ts';
 import type { PatchOperation } from '@azure/cosmos';
 import { systemClock } from '../../base/clock.ts';
@@ -128,6 +129,7 @@ function writeOf(raw: SinkDocument, fields: Doc): Write {
     return { op: 'patch', id: raw.id, operations, ifMatch: raw._etag };
   }
   const { _rid, _self, _etag, _attachments, _ts, _lsn, ...stored } = raw as Doc;
+  assertStorable(stored, raw.id);
   return { op: 'replace', id: raw.id, body: defined({ ...stored, ...fields }), ifMatch: raw._etag };
 }
 

@@ -1,3 +1,4 @@
+import { roundedIn } from '../../base/whole-numbers.ts';
 import { isObject } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type KeyPath, fullKey, storedKey } from '../../cosmos/paths.ts';
@@ -117,6 +118,7 @@ export class Copier {
     const moved: MigratedDocuments = { rid: this.#from.rid, pk, id, lsn: version.lsn, etag: version.etag };
     const { ttl: _, _mr: own, ...rest } = withoutSystemFields(doc);
     const left = { ...rest, ...(ttl === undefined ? {} : { ttl }) };
+    assertExact(this.#from.container, id, left);
     const body = {
       ...left,
       _mr: movedOwn(
@@ -164,6 +166,12 @@ export class Copier {
 }
 
 /** False: the document was written since. */
+/** A copy would have another number than the document. @throws MillraceError `number-rounded` */
+export function assertExact(container: string, id: string, body: object): void {
+  const rounded = roundedIn(body);
+  if (rounded !== undefined) throw operationsError('number-rounded', `${container}/${id}: ${rounded}`);
+}
+
 const isAsCopied = (found: SinkDocument): boolean => movedMarkOf(found, contentOf(found)) !== undefined;
 
 /** Seconds until a document expires, by its own `ttl` or its container's; 0: it has expired; undefined: it never does. */

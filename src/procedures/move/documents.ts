@@ -1,4 +1,5 @@
 // What a move writes into documents, apart from copies.
+import { assertExact } from '../migrate/copy.ts';
 import { randomUUID } from 'node:crypto';
 import { withoutSystemFields as withoutCosmosFields } from '../../cosmos/system-fields.ts';
 import { storedKey } from '../../cosmos/paths.ts';
@@ -87,6 +88,7 @@ export class MovedDocuments {
     const { id, key, etag } = this.#placeOf(document);
     const { _mr: own, ...rest } = withoutCosmosFields(document);
     const body = { ...rest, ...fields };
+    assertExact(this.#side.container, id, body);
     const written = { ...body, _mr: movedOwn(own, mark, contentOf(body)) };
     const write: Write = op === 'create' ? { op, id, body: written } : { op, id, body: written, ifMatch: etag };
     const answer = await this.#access.commit(this.#side.container, key, [write]);

@@ -17,9 +17,8 @@ export const sayRounded = (value: number): string =>
 export function roundedIn(value: unknown, path = ''): string | undefined {
   if (typeof value === 'number') return mayBeRounded(value) ? `${path} ${sayRounded(value)}` : undefined;
   if (!isObject(value) && !Array.isArray(value)) return undefined;
-  // A loop, because archives and moves look at every document.
-  for (const name in value) {
-    const found = roundedIn((value as Record<string, unknown>)[name], `${path}/${pointerPart(name)}`);
+  for (const [name, member] of Object.entries(value)) {
+    const found = roundedIn(member, `${path}/${pointerPart(name)}`);
     if (found !== undefined) return found;
   }
   return undefined;

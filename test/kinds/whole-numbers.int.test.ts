@@ -33,10 +33,10 @@ describe('a pipeline', () => {
   it('parks what it makes of such a number, with its path', async () => {
     await stage.container('Items').items.create({ ...item, n: digits(LARGE) });
     await app.drained(signal);
-    expect((await letters()).toSorted()).toEqual([
-      ['totals@1', expect.stringContaining('beyond the integers that are exact')],
-      ['views@1', expect.stringMatching(/^views@1: \/n is the whole number .* 2\^53/)],
-    ]);
+    expect(Object.fromEntries(await letters())).toEqual({
+      'totals@1': expect.stringContaining('beyond the integers that are exact') as string,
+      'views@1': expect.stringMatching(/^views@1: \/n is the whole number .* 2\^53/) as string,
+    });
     expect((await stage.container('Views').items.readAll().fetchAll()).resources).toEqual([]);
   });
 

@@ -38,13 +38,13 @@ export function eligibilityOf(
     const absent = value === undefined || value === null;
     if (absent && spec.rule.kind !== 'always') return STAYS;
     const at = parseDate(value);
-    if (at !== undefined && at <= now && !due(spec, at, now)) return STAYS;
+    // A date ahead isn't due yet, by any rule.
+    if (at !== undefined && (at > now || !due(spec, at, now))) return STAYS;
     if (spec.largerThan && sizeOf(stored) <= spec.largerThan.bytes) return STAYS;
     if (spec.where && !spec.where(doc)) return STAYS;
     const what = `${spec.dateField} of ${change.container}/${change.id}`;
     if (absent) return { kind: 'undated', why: `${what} is missing` };
     if (at === undefined) return { kind: 'undated', why: `${what} is not a date: ${JSON.stringify(value)}` };
-    if (at > now) return { kind: 'undated', why: `${what} is in the future: ${JSON.stringify(value)}` };
     const rounded = roundedIn(stored);
     if (rounded !== undefined) return { kind: 'refused', why: `${change.container}/${change.id}: ${rounded}` };
     const { tenant: own } = feedTenantOf(source, doc);

@@ -13,7 +13,7 @@ interface Source {
 }
 type Reviver = (this: object, name: string, value: unknown, context: Source) => unknown;
 const parse = JSON.parse as (text: string, reviver: Reviver) => unknown;
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
+const rawJSON = (text: string): unknown => (JSON as unknown as { rawJSON(of: string): unknown }).rawJSON(text);
 
 /** As JSON.parse. `exactStringify` writes the whole numbers again as they are in the text. */
 export function exactParse(text: string): unknown {

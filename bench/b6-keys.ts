@@ -28,12 +28,12 @@ export const b6: Benchmark = {
         leases,
         concurrency,
         pageSize: KEYS,
-        order: ({ key }) => String(key[0]),
+        order: ({ key }) => key[0] as string,
         handle: async ({ changes }) => {
           calls += 1;
           await delay(SINK_MS);
           for (const { key, version } of changes) {
-            const of = String(key[0]);
+            const of = key[0] as string;
             if ((last.get(of) ?? 0) >= version.lsn) disorder += 1;
             last.set(of, version.lsn);
           }

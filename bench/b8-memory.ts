@@ -21,7 +21,7 @@ export const b8: Benchmark = {
     const host = await openHost({
       source,
       leases,
-      order: ({ key }) => String(key[0]),
+      order: ({ key }) => key[0] as string,
       handle: async (page) => {
         read.changes += page.changes.length;
       },

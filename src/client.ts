@@ -18,7 +18,8 @@ export type { TenantOptions, TenantQueryOptions, TenantReader } from './client/t
 export type { TenantPage, TenantQuery } from './client/tenant-query.ts';
 export { acrossTenants, guardTenants } from './client/tenant-guard.ts';
 export type { TenantGuardOptions } from './client/tenant-guard.ts';
-export type { KeyLevel, Tenant } from './client/tenant-key.ts';
+export type { KeyLevel } from './base/key-level.ts';
+export type { Tenant } from './client/tenant-key.ts';
 export { readSqlSchema, sqlForTenant } from './client/sql-schema.ts';
 export type { SqlSchema, SqlSchemaOptions, SqlStatement, SqlVerdict } from './client/sql-schema.ts';
 export { guardSql } from './client/sql-guard.ts';

@@ -1,4 +1,5 @@
 // Deletes archived documents whose time is over, by the rule `keep` (docs/SPEC-archive.md, ADR 95).
+import { utc } from '../pipeline/date.ts';
 import { TOMBSTONE_TTL_S, WRITE_GRACE_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import { canonical } from '../base/json.ts';
@@ -107,7 +108,7 @@ export async function expireArchive(archive: Work, options: ExpireOptions): Prom
 export function isOver({ period }: Pick<Period, 'period'>, { keep }: Pick<ArchiveSpec, 'keep'>, now: number): boolean {
   const [year = Number.NaN, month = Number.NaN] = period.split('-').map(Number);
   // The month after the period's: months of dates count from 0.
-  return keep !== undefined && Date.UTC(year, month) + keep.ms <= now;
+  return keep !== undefined && utc(year, month, 1) + keep.ms <= now;
 }
 
 /** A hold wins: its tenant's documents stay archived. */

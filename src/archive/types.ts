@@ -139,7 +139,7 @@ export interface SweepResult {
   readonly erased: number;
   /** Changed between read and removal: they stay, and their entry is superseded. */
   readonly superseded: number;
-  /** Their date can't be read or is in the future: they stay. A sweep looks at some hundred of them, not at all. */
+  /** Their date can't be read: they stay. A sweep looks at some hundred of them, not at all. */
   readonly undated: number;
   /** `where` or `upcast` threw, or a level of the partition key is missing: they stay. */
   readonly refused: number;

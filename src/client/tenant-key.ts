@@ -1,3 +1,4 @@
+import { type KeyLevel } from '../base/key-level.ts';
 import type { Container, CosmosClient } from '@azure/cosmos';
 import { shown } from '../base/json.ts';
 import { once } from '../base/once.ts';
@@ -9,8 +10,6 @@ import { clientError } from './errors.ts';
 
 /** The value of the tenant field: a text that is not empty, or a finite number. 1 and "1" are two tenants. */
 export type Tenant = string | number;
-/** A value of a level of the partition key after the tenant. */
-export type KeyLevel = string | number | boolean | null;
 
 /** The service refuses longer values of a key (ASM-E40). */
 const LONGEST_BYTES = 2_048;

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { type KeyLevel, isMissing } from '../base/key-level.ts';
 import type { Container, FeedOptions, Resource, SqlParameter, SqlQuerySpec } from '@azure/cosmos';
 import { isObject } from '../base/json.ts';
 import { type KeyPath, valueAtPath } from '../cosmos/paths.ts';
@@ -7,7 +8,7 @@ import type { Type } from '../pipeline/types.ts';
 import { sharedError } from '../base/shared-errors.ts';
 import { clientError } from './errors.ts';
 import { property, readQuery, withConditions } from './query-text.ts';
-import { type KeyLevel, type Tenant, checkedTenant, fullKeyOf, pathText, tenantPaths } from './tenant-key.ts';
+import { type Tenant, checkedTenant, fullKeyOf, pathText, tenantPaths } from './tenant-key.ts';
 import { TenantQuery } from './tenant-query.ts';
 
 /** Options of a query that can't change which documents it reaches. Every other option is refused. */
@@ -119,7 +120,10 @@ export function forTenant<D extends object = Record<string, unknown>>(
           sealWith,
           spec: {
             query: withConditions(query, [
-              ...levels.map((_, level) => `${property(query.alias, key[level]!)} = ${parameterOf(level)}`),
+              ...levels.map((of, level) => {
+                const at = property(query.alias, key[level]!);
+                return isMissing(of) ? `NOT IS_DEFINED(${at})` : `${at} = ${parameterOf(level)}`;
+              }),
               ...(withOwn ? [] : hiding(query.alias)),
             ]),
             parameters: [

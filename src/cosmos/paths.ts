@@ -1,4 +1,5 @@
 import { isObject } from '../base/json.ts';
+import { type KeyLevel, isKeyValue, levelOf } from '../base/key-level.ts';
 
 /** A partition key path split into names: `/address/city` → ['address', 'city']. */
 export type KeyPath = readonly string[];
@@ -19,9 +20,13 @@ export function valueAtPath(document: unknown, path: KeyPath): unknown {
   return value;
 }
 
+/** The partition key of a stored document, which may lack levels. */
+export const storedKey = (document: unknown, paths: readonly KeyPath[]): KeyLevel[] =>
+  paths.map((path) => levelOf(valueAtPath(document, path)));
+
 /**
- * The full partition key of a document. `missing`: the key path whose value is missing, or is not a string, number,
- * boolean or null.
+ * The partition key of a document that has every level. `missing`: the key path whose value is missing, or is not a string,
+ * number, boolean or null.
  */
 export function fullKey(
   document: unknown,
@@ -30,9 +35,8 @@ export function fullKey(
   const key: (string | number | boolean | null)[] = [];
   for (const path of paths) {
     const value = valueAtPath(document, path);
-    if (value !== null && !['string', 'number', 'boolean'].includes(typeof value))
-      return { missing: `/${path.join('/')}` };
-    key.push(value as string | number | boolean | null);
+    if (!isKeyValue(value)) return { missing: `/${path.join('/')}` };
+    key.push(value);
   }
   return { key };
 }

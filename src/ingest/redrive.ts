@@ -37,7 +37,7 @@ export async function redriveEvents(
     }
     const event = kept && rawOf(kept);
     if (!event) {
-      const at = `partition ${String(letter.key[1])}, offset ${letter.version.etag}`;
+      const at = `partition ${letter.key[1] as string}, offset ${letter.version.etag}`;
       const message = `The dead letter no longer has the event; until its retention ends, the hub has it at ${at}`;
       results.push({ ...about, outcome: 'refused', message });
       continue;

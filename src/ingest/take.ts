@@ -1,3 +1,4 @@
+import { roundedIn } from '../base/whole-numbers.ts';
 import { isUtf8 } from 'node:buffer';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MillraceError, messageOf } from '../base/errors.ts';
@@ -143,6 +144,11 @@ function rowOf(spec: IngestSpec, target: Target, raw: RawEvent): Row | undefined
       hint: 'Return an id of one character or more, or no id.',
     });
   const body = { ...mapped, id, type: spec.into.type };
+  const rounded = roundedIn(body);
+  if (rounded !== undefined)
+    throw sharedError('value-invalid', `The document's ${rounded}`, {
+      hint: 'Send the number as a text, or leave it out in `map`. Then run `millrace dead-letters redrive`.',
+    });
   const keyed = fullKey(body, target.keyPaths);
   if ('key' in keyed) {
     const tenant = target.tenant && tenantOf(target.tenant, body);

@@ -1,3 +1,4 @@
+import { isMissing } from '../base/key-level.ts';
 import { type KeyPath, fullKey } from '../cosmos/paths.ts';
 import type { Key } from '../feed/reading/change.ts';
 import { sharedError } from '../base/shared-errors.ts';
@@ -23,6 +24,7 @@ export function sinkKey(sink: SinkContainer, document: object): Key {
 export function keyFields(sink: SinkContainer, key: Key): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   for (const [level, path] of sink.keyPaths.entries()) {
+    if (isMissing(key[level])) continue;
     let target = fields;
     for (const name of path.slice(0, -1)) target = (target[name] ??= {}) as Record<string, unknown>;
     const last = path.at(-1);

@@ -2,6 +2,7 @@
 import { sharedError } from '../base/shared-errors.ts';
 import type { MillraceError } from '../base/errors.ts';
 import { isObject, shown } from '../base/json.ts';
+import { mayBeRounded, pointerPart, sayRounded } from '../base/whole-numbers.ts';
 import type { SourceRef } from '../pipeline/specs.ts';
 import { type TenantRule, crossing } from '../pipeline/tenant.ts';
 import type { Change } from '../feed/reading/change.ts';
@@ -16,7 +17,7 @@ export interface Misfit {
   readonly why: string;
 }
 
-/** `never`: JSON can't hold the value, or a field that every document has is missing. `type`: it is of another type. */
+/** `never`: JSON can't hold the value, or it isn't what was written, or a field that every document has is missing. `type`: it is of another type. */
 export interface Misfits {
   readonly never?: Misfit;
   readonly type?: Misfit;
@@ -92,6 +93,7 @@ function visit(given: unknown, shape: Shape | undefined, path: string, look: Loo
   const value = asJson(given);
   if (typeof value === 'number' && !Number.isFinite(value))
     return look.never(path, `is ${value}, which JSON can't hold`);
+  if (typeof value === 'number' && mayBeRounded(value)) return look.never(path, sayRounded(value));
   if (given instanceof Date && value === null) return look.never(path, "is an invalid date, which JSON can't hold");
   if (typeof value === 'bigint') return look.never(path, `is the BigInt ${value}, which JSON can't hold`);
   if (isObject(value) || Array.isArray(value)) {
@@ -143,4 +145,4 @@ function said(shape: Shape): string {
   return [...kinds, ...(shape.list ? ['a list'] : []), ...(shape.object ? ['an object'] : [])].join(' or ');
 }
 
-const pointer = (path: string, name: string): string => `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+const pointer = (path: string, name: string): string => `${path}/${pointerPart(name)}`;

@@ -1,3 +1,4 @@
+import { isMissing } from '../base/key-level.ts';
 import { digest } from '../base/json.ts';
 import type { Doc } from './specs.ts';
 import { sharedError } from '../base/shared-errors.ts';
@@ -38,11 +39,13 @@ function component(field: string, value: unknown): string {
 }
 
 /**
- * The id of a source document in a sink outside of Cosmos DB: its key's values and its id, escaped as above and separated
- * by `|`. The id is left out if it is the key's last value. Over 255 bytes: `~~<digest>`.
+ * The id of a source document in a sink outside of Cosmos DB: its key's levels and its id, escaped as above and separated
+ * by `|`. A missing level is `~u`. The id is left out if it is the key's last value. Over 255 bytes: `~~<digest>`.
  */
 export function entryId(key: readonly unknown[], id: string): string {
-  const parts = [...key, ...(key.at(-1) === id ? [] : [id])].map((value, level) => component(String(level), value));
+  const parts = [...key, ...(key.at(-1) === id ? [] : [id])].map((value, level) =>
+    isMissing(value) ? '~u' : component(String(level), value),
+  );
   const text = parts.join('|');
   return text.length <= LONGEST ? text : `~~${digest([key, id])}`;
 }

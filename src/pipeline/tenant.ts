@@ -1,4 +1,5 @@
 // What a pipeline's `tenant` means for the containers of its model.
+import { mayBeRounded } from '../base/whole-numbers.ts';
 import type { MillraceError } from '../base/errors.ts';
 import { shown } from '../base/json.ts';
 import { type Container, type Model, containerOf } from '../model/model.ts';
@@ -52,7 +53,7 @@ export function tenantOf({ field, kind }: TenantRule, document: object): string 
   const value: unknown = (document as Record<string, unknown>)[field];
   if (value === undefined || value === null || value === '')
     throw definitionError('tenant-missing', `The document names no tenant: ${field} ${said(value)}`);
-  if (typeof value !== kind || (typeof value === 'number' && !Number.isFinite(value)))
+  if (typeof value !== kind || (typeof value === 'number' && (!Number.isFinite(value) || mayBeRounded(value))))
     throw definitionError('tenant-invalid', `The tenant in ${field} is ${shown(value)}, not ${KINDS[kind]}`);
   if (typeof value === 'string' && value.trim() === '')
     throw definitionError('tenant-invalid', `The tenant in ${field} is ${shown(value)}, which is only white space`);
@@ -74,7 +75,7 @@ export function crossing(rule: TenantRule, tenant: string, what: string, documen
   return definitionError('tenant-crossed', `${what} makes ${written} from one of tenant ${shown(tenant)}`);
 }
 
-const KINDS = { string: 'a text', number: 'a finite number' } as const;
+const KINDS = { string: 'a text', number: 'a finite number that JavaScript holds exactly' } as const;
 
 const said = (value: unknown): string =>
   value === undefined ? 'is missing' : value === '' ? 'is empty' : `is ${shown(value)}`;

@@ -1,5 +1,7 @@
-import { parseDate } from './date.ts';
 import { sharedError } from '../base/shared-errors.ts';
+import { FIRST_DATE, parseDate, utc } from './date.ts';
+
+const DAY_MS = 86_400_000;
 
 export type WindowUnit = 'hour' | 'day' | 'week' | 'month' | 'year';
 
@@ -18,6 +20,11 @@ export function timeWindow(at: string | number, unit: WindowUnit, timeZone = 'UT
     });
   }
   const local = localTime(ms, timeZone);
+  // The last day may be one of a year with five digits there, whose text would come before all others.
+  if (local.year.length > 4)
+    throw sharedError('value-invalid', `${JSON.stringify(at)} is in the year ${local.year} in ${timeZone}`, {
+      hint: 'Leave the document out with `where`.',
+    });
   if (unit === 'year') return local.year;
   if (unit === 'month') return `${local.year}-${local.month}`;
   const date = `${local.year}-${local.month}-${local.day}`;
@@ -44,7 +51,15 @@ function localTime(ms: number, timeZone: string): LocalTime {
       .map(({ type, value }) => [type, value]),
   );
   const { year = '', month = '', day = '', hour = '', timeZoneName = '' } = parts;
-  return { year: year.padStart(4, '0'), month, day, hour, offset: timeZoneName.replace('GMT', '') || '+00:00' };
+  // The day before the year 1 is in the year 1 before Christ, which ISO 8601 calls 0000.
+  const isBefore = month === '12' && ms < FIRST_DATE + DAY_MS;
+  return {
+    year: isBefore ? '0000' : year.padStart(4, '0'),
+    month,
+    day,
+    hour,
+    offset: timeZoneName.replace('GMT', '') || '+00:00',
+  };
 }
 
 function formatOf(timeZone: string): Intl.DateTimeFormat {
@@ -72,13 +87,11 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   }
 }
 
-const DAY_MS = 86_400_000;
-
 /** Weeks begin on Monday; a week belongs to the year of its Thursday, so week 1 has the year's first Thursday. */
 function isoWeek(year: number, month: number, day: number): string {
-  const date = new Date(Date.UTC(year, month - 1, day));
+  const date = new Date(utc(year, month - 1, day));
   const thursday = new Date(date.getTime() + (4 - (date.getUTCDay() || 7)) * DAY_MS);
-  const first = Date.UTC(thursday.getUTCFullYear(), 0, 1);
+  const first = utc(thursday.getUTCFullYear(), 0, 1);
   const week = Math.floor((thursday.getTime() - first) / DAY_MS / 7) + 1;
-  return `${thursday.getUTCFullYear()}-W${String(week).padStart(2, '0')}`;
+  return `${String(thursday.getUTCFullYear()).padStart(4, '0')}-W${String(week).padStart(2, '0')}`;
 }

@@ -1,3 +1,4 @@
+import { type KeyLevel } from '../base/key-level.ts';
 import type { Doc } from './specs.ts';
 
 /** One write of an example's or test's input; what `load(options)` of a pipeline's `input.ts` and `workload.ts` yields. */
@@ -5,7 +6,7 @@ export type Step =
   | { readonly container: string; readonly upsert: Doc & { readonly id: string } }
   | {
       readonly container: string;
-      readonly delete: { readonly key: readonly (string | number | boolean | null)[]; readonly id: string };
+      readonly delete: { readonly key: readonly KeyLevel[]; readonly id: string };
     };
 
 /** An event that a producer sends to an event hub, for an ingest to read. */

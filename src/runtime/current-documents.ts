@@ -1,7 +1,7 @@
 import pMap from 'p-map';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { isObject } from '../base/json.ts';
-import { type KeyPath, fullKey, valueAtPath } from '../cosmos/paths.ts';
+import { storedKey, valueAtPath, type KeyPath } from '../cosmos/paths.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import type { DocumentAccess, SinkDocument } from '../access/document-access.ts';
 
@@ -99,7 +99,7 @@ async function untilSettled(
 const isNewer = (now: SinkDocument | undefined, raw: Raw): boolean =>
   now !== undefined && Number(now['_ts']) > Number(raw['_ts']);
 
-/** The stored documents: by their key, or by `_rid` where the delivered key is doubtful or lacks a value. */
+/** The stored documents: by their key, or by `_rid` where the delivered key is doubtful. */
 async function read(
   source: SourceContainer,
   open: readonly Raw[],
@@ -108,12 +108,11 @@ async function read(
   const byRid: Raw[] = [];
   const stored = new Map<Raw, SinkDocument>();
   const readByKey = async (raw: Raw): Promise<void> => {
-    const keyed = fullKey(raw, source.keyPaths);
-    if (!('key' in keyed) || hasDoubtfulIdentity(source, raw)) {
+    if (hasDoubtfulIdentity(source, raw)) {
       byRid.push(raw);
       return;
     }
-    const [found] = await access.read(source.name, keyed.key, [String(raw['id'])]);
+    const [found] = await access.read(source.name, storedKey(raw, source.keyPaths), [String(raw['id'])]);
     if (found) stored.set(raw, found);
   };
   await pMap(open, readByKey, { concurrency: 512 });

@@ -48,7 +48,7 @@ async function archived(store: ErasableStore): Promise<ArchiveStage> {
 }
 
 const told = async (stage: ArchiveStage): Promise<string[]> =>
-  (await stage.history()).map(({ id, key }) => `${String(key[0])}/${id}`).toSorted();
+  (await stage.history()).map(({ id, key }) => `${key[0] as string}/${id}`).toSorted();
 
 test('on Azurite, blobs go with their snapshots, and a second run finds nothing', async () => {
   const azurite = await startAzurite();

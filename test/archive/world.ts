@@ -434,7 +434,7 @@ export class World {
         if (op !== 'delete' || version.lsn > (acknowledgedBy(acknowledged, range) ?? -1)) continue;
         const condition = { accessCondition: { type: 'IfMatch', condition: version.etag } };
         await this.#own
-          .item(id, String(key[0]))
+          .item(id, key[0] as string)
           .delete(condition)
           .catch(() => undefined);
       }

@@ -116,6 +116,16 @@ describe('a tenant’s documents', () => {
     await expect(tooMany.all()).rejects.toEqual(refused('option-invalid'));
   });
 
+  it('a tenant’s documents are those of a key that lacks its last level, and not those where it is null', async () => {
+    const gaps = await several(world, 'gaps', ['/tenant', '/user']);
+    for (const user of [{}, { user: null }, { user: 'u' }]) await gaps.items.create({ id: 'x', tenant: 'a', ...user });
+    const reader = forTenant(gaps, 'a');
+    const lacking = { id: 'x', tenant: 'a' };
+    expect(await reader.query('SELECT c.id, c.tenant, c.user FROM c', { within: [{}] }).all()).toEqual([lacking]);
+    expect(await reader.read('x', {})).not.toHaveProperty('user');
+    expect(await reader.read('x', null)).toMatchObject({ user: null });
+  });
+
   it('a tenant’s documents have the type of the model', async () => {
     const shop = model<{ Notes: { note: Note } }>('./cosmosdb_data_model.md');
     const reader = forTenant(notes, 'acme', { of: shop.Notes.note });

@@ -1,3 +1,4 @@
+import { LARGE, digits, textsOf } from '../support/exact.ts';
 import { describe, expect, test } from 'vitest';
 import { emulate, refusal, TWO_LEVELS } from './emulate.ts';
 
@@ -217,4 +218,16 @@ test('all items of a key go at once, and no others', async () => {
   expect(await left()).toEqual(['a2x', 'a2y', 'b1x', 'b1y']);
   await container.deleteAllItemsForPartitionKey(['a']);
   expect(await left()).toEqual(['b1x', 'b1y']);
+});
+
+test('keeps the digits of whole numbers that a double can’t hold, until a patch replaces them', async () => {
+  const { emulator, container } = await emulate();
+  const large = { n: digits(LARGE), list: [digits(`-${LARGE}`), 1e16], float: 1e300 };
+  await container.items.create({ id: 'a', pk: 'k', large });
+  await container.item('a', 'k').patch([{ op: 'set', path: '/other', value: 1 }]);
+  const text = await textsOf(emulator, 'd', 'c');
+  expect(text).toContain(`"large":{"n":${LARGE},"list":[-${LARGE},10000000000000000],"float":1e+300},"_rid"`);
+  expect(text).toContain('"other":1}');
+  await container.item('a', 'k').patch([{ op: 'set', path: '/large/n', value: Number(LARGE) }]);
+  expect(await textsOf(emulator, 'd', 'c')).toContain(`"large":{"n":9007199254740992,"list":[-${LARGE}`);
 });

@@ -34,7 +34,7 @@ async function stage() {
   const dam = { open: Promise.resolve() };
   const apply = async (changes: readonly Change[]): Promise<void> => {
     if (changes.some(({ key }) => key[0] === 'flood')) await dam.open;
-    for (const { key, id, version } of changes) applied.push({ key: String(key[0]), id, lsn: version.lsn });
+    for (const { key, id, version } of changes) applied.push({ key: key[0] as string, id, lsn: version.lsn });
     await turn();
   };
   const sources = [{ container: monitored.id, type: 'item' }];
@@ -61,7 +61,7 @@ async function stage() {
     });
     const read: CosmosChangeSource['read'] = async (...request) => {
       const page = await source.read(...request);
-      const changes = page.changes.map((change) => ({ ...change, tenant: String(change.key[0]) }));
+      const changes = page.changes.map((change) => ({ ...change, tenant: change.key[0] as string }));
       return tenants ? { ...page, changes } : page;
     };
     const processor = new FeedHost({

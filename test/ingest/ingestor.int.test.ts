@@ -222,6 +222,7 @@ describe('bad input', () => {
         { body: { id: '', store: 'bad', cents: 1 } },
         { body: { id: 'a/b', store: 'bad', cents: 1 } },
         { body: { id: 'd', store: 'bad', cents: 1 } },
+        { body: { id: 'e', store: 'bad', cents: 2 ** 53 } },
       ],
       { partitionId: '1' },
     );
@@ -235,6 +236,7 @@ describe('bad input', () => {
       ['3', 'key-missing'],
       ['4', 'value-invalid'],
       ['5', 'document-refused'],
+      ['7', 'value-invalid'],
     ]);
     const offset = it1.hubs.events('telemetry')[2]?.sequence;
     expect(offset).toBe(2);
@@ -243,7 +245,7 @@ describe('bad input', () => {
       key: ['$Default', '1'],
       message: expect.stringMatching(/^-5 cents \(partition 1, offset \d+\)$/),
     });
-    expect(ingestor.stats.parked).toBe(5);
+    expect(ingestor.stats.parked).toBe(6);
   });
 
   it('an ingest parks an event whose document would have no tenant', async () => {

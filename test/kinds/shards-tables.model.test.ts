@@ -168,7 +168,7 @@ const full = (change: Change): Change => (change.doc ? { ...change, doc: withLin
 /** A host of a shard reads the source of that shard, and writes nothing but tables. */
 const sourceOf = (shard: Shard): DocumentAccess => ({
   fence: UNFENCED,
-  read: async (_container, key, ids) => ids.map((id) => shard.read(String(key[0]), id) as never),
+  read: async (_container, key, ids) => ids.map((id) => shard.read(key[0] as string, id) as never),
   commit: never,
   query: never,
 });

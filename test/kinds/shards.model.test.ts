@@ -73,7 +73,7 @@ function accessOf(world: World, shard: Shard, host: number): DocumentAccess {
     ...bound(access),
     read: async (container, key, ids) =>
       container === 'Orders'
-        ? ids.map((id) => shard.read(String(key[0]), id) as never)
+        ? ids.map((id) => shard.read(key[0] as string, id) as never)
         : access.read(container, key, ids),
   };
 }

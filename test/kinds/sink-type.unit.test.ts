@@ -15,7 +15,7 @@ for (const example of [
 const right = { id: 'a', n: 1, at: 'x', who: { name: 'y', age: null }, list: [], any: [1, 'a', null] };
 
 test('what fits its type is left alone, other fields and dates too', () => {
-  for (const doc of [right, { ...right, maybe: undefined, more: { deep: [1] }, at: new Date(0) }])
+  for (const doc of [right, { ...right, maybe: undefined, more: { deep: [1, 2 ** 53 - 1, 1e300] }, at: new Date(0) }])
     expect(misfitsOf(doc, shape)).toEqual({});
   expect(misfitsOf({ anything: 1 }, undefined)).toEqual({});
 });
@@ -30,6 +30,8 @@ test.each([
   [{ ...right, other: { 'a/b~c': [0, NaN] } }, '/other/a~1b~0c/1', 'is NaN'],
   [{ ...right, at: new Date(NaN) }, '/at', 'invalid date'],
   [{ ...right, n: 1n }, '/n', 'BigInt'],
+  [{ ...right, n: 2 ** 53 }, '/n', 'beyond 2^53'],
+  [{ ...right, any: [-(2 ** 63)] }, '/any/0', 'beyond 2^53'],
 ])('what JSON cannot hold, or each document has, is never stored: %#', (doc, path, why) => {
   expect(misfitsOf(doc, shape).never).toEqual({ path, why: expect.stringContaining(why) as string });
 });

@@ -42,6 +42,7 @@ test('an entry is told by key and id, and by a digest where that is too long', (
   expect(entryId(['store-1'], 'o/1')).toBe('store-1|o~2F1');
   expect(entryId(['s', 'o1'], 'o1')).toBe('s|o1');
   expect(entryId([null, 5, true], 'a')).toBe('~z|~n5|~t|a');
+  expect(entryId([{}, null], 'a')).toBe('~u|~z|a');
   expect(entryId(['x'.repeat(300)], 'a')).toMatch(/^~~.{43}$/);
 });
 

@@ -75,21 +75,21 @@ describe('the current document of a delivered one', () => {
   });
 });
 
-it('the reader of delivered documents reads a document without a key value by its _rid', async () => {
+it('the reader of delivered documents reads a document without a key value by the key that lacks it', async () => {
   const raw = { id: 'o', placedAt: '2026-01-01T10:00:00Z', _rid: 'r', _etag: 'b', _ts: 100, _lsn: 7 };
   const kept = { id: 'o', placedAt: '2026-01-01T10:00:00.000Z', _rid: 'r', _etag: 'b', _ts: 100 };
   const asked: unknown[] = [];
   const access: DocumentAccess = {
     ...scripted(),
-    query: async <T>(container: string, _: string, parameters: object) => {
-      asked.push([container, Object.values(parameters)]);
-      return [kept] as T[];
+    read: async (container, key, ids) => {
+      asked.push([container, key, ids]);
+      return [kept];
     },
   };
   const signal = new AbortController().signal;
   const found = await currentDocuments(source, [raw], access, { readLagMs: 5_000, signal, clock: steppingClock() });
   expect(found.get(raw)).toEqual({ ...kept, _lsn: 7 });
-  expect(asked).toEqual([['Orders', ['r']]]);
+  expect(asked).toEqual([['Orders', [{}], ['o']]]);
 });
 
 it('the reader of delivered documents tells texts that the host rewrites from others', () => {

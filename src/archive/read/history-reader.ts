@@ -1,3 +1,4 @@
+import { isKeyLevel } from '../../base/key-level.ts';
 import type { Container } from '@azure/cosmos';
 import { shown } from '../../base/json.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
@@ -18,7 +19,7 @@ import { unmetLines } from '../sweep/selection.ts';
 import { storedBlobs } from '../blobs/stored-blobs.ts';
 import type { ArchivedDocument } from '../types.ts';
 
-/** A value of the partition key, or its levels. */
+/** A value of the partition key, or its levels. `{}` is a level that the document lacks. */
 export type HistoryKey = Key | Key[number];
 
 export interface HistoryReaderOptions {
@@ -184,13 +185,13 @@ const asCold = <T>({ container, key, id, type, at, doc }: ArchivedDocument): Col
 /** @throws UsageError `option-invalid` */
 function checkedKey(container: string, key: HistoryKey, id: string): Key {
   const levels: Key = Array.isArray(key) ? (key as Key) : [key as Key[number]];
-  const wrong = levels.find((level) => level !== null && !['string', 'number', 'boolean'].includes(typeof level));
+  const wrong = !levels.every(isKeyLevel);
   const what =
     typeof container !== 'string' || container === ''
       ? `${shown(container)} can't be a container`
       : typeof id !== 'string' || id === ''
         ? `${shown(id)} can't be the id of a document`
-        : levels.length === 0 || wrong !== undefined
+        : levels.length === 0 || wrong
           ? `${shown(key)} can't be a partition key`
           : undefined;
   if (what === undefined) return levels;

@@ -41,9 +41,9 @@ const SECOND_MS = 1_000;
  */
 export async function* duePages(archive: Archive, options: DueOptions): AsyncGenerator<RangePage> {
   const { spec, source, feed } = archive;
-  const { now, signal, note, pace } = options;
+  const { signal, note, pace } = options;
   const ranges = await feed.ranges();
-  const undated = undatedQuery(spec, source, now);
+  const undated = undatedQuery(spec, source);
   if (undated)
     for await (const raw of ask(archive, undated, signal)) {
       const eligibility = ruled(archive, raw, options)?.eligibility;

@@ -1,5 +1,5 @@
+import { roundedIn } from '../../base/whole-numbers.ts';
 import { messageOf } from '../../base/errors.ts';
-import { fullKey } from '../../cosmos/paths.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { parseDate } from '../../pipeline/date.ts';
 import type { ArchiveSpec } from '../../pipeline/specs.ts';
@@ -38,15 +38,15 @@ export function eligibilityOf(
     const absent = value === undefined || value === null;
     if (absent && spec.rule.kind !== 'always') return STAYS;
     const at = parseDate(value);
-    if (at !== undefined && at <= now && !due(spec, at, now)) return STAYS;
+    // A date ahead isn't due yet, by any rule.
+    if (at !== undefined && (at > now || !due(spec, at, now))) return STAYS;
     if (spec.largerThan && sizeOf(stored) <= spec.largerThan.bytes) return STAYS;
     if (spec.where && !spec.where(doc)) return STAYS;
     const what = `${spec.dateField} of ${change.container}/${change.id}`;
     if (absent) return { kind: 'undated', why: `${what} is missing` };
     if (at === undefined) return { kind: 'undated', why: `${what} is not a date: ${JSON.stringify(value)}` };
-    if (at > now) return { kind: 'undated', why: `${what} is in the future: ${JSON.stringify(value)}` };
-    const keyed = fullKey(stored, source.keyPaths);
-    if ('missing' in keyed) return { kind: 'refused', why: `${change.container}/${change.id} lacks ${keyed.missing}` };
+    const rounded = roundedIn(stored);
+    if (rounded !== undefined) return { kind: 'refused', why: `${change.container}/${change.id}: ${rounded}` };
     const { tenant: own } = feedTenantOf(source, doc);
     return { kind: 'leaves', period: periodOf(spec, doc, at), ...(own !== undefined && { tenant: own }) };
   } catch (error) {

@@ -1,3 +1,4 @@
+import { type KeyLevel } from '../../base/key-level.ts';
 import type { Container, CosmosClient, Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { Budget, type Grant, type Lane, type Share } from './limit.ts';
@@ -8,7 +9,7 @@ import { physicalRanges } from '../physical-ranges.ts';
 import { type FeedRange, rangeId } from '../ranges.ts';
 import { withRetry } from '../retry.ts';
 
-type Key = readonly (string | number | boolean | null)[];
+type Key = readonly KeyLevel[];
 
 interface Layout {
   readonly kind: PartitionKind;

@@ -1,9 +1,8 @@
 import type { Container } from '@azure/cosmos';
 import { failureOf } from '../../cosmos/failure.ts';
-import { type KeyPart, effectivePartitionKey } from '../../cosmos/epk.ts';
+import { effectivePartitionKey } from '../../cosmos/epk.ts';
 import { keyHash } from '../../cosmos/key-hash.ts';
 import { physicalRanges } from '../../cosmos/physical-ranges.ts';
-import { fullKey, splitPath } from '../../cosmos/paths.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { type Change, feedLsnOf } from '../../feed/reading/change.ts';
@@ -66,13 +65,7 @@ async function readEnds(container: Container, state: Container, mode: FeedMode):
 /** Whether a change of the same numbering is at the position or before it, whatever partitions the container has now. */
 export function isBelow({ key, ranges }: StartPosition, change: Change): boolean {
   const [first, ...others] = ranges;
-  const epk = others.length === 0 ? '' : effectivePartitionKey(partsOf(key.paths, change), key.kind, key.version);
+  const epk = others.length === 0 ? '' : effectivePartitionKey(change.key, key.kind, key.version);
   const range = others.length === 0 ? first : ranges.find(({ min, max }) => min <= epk && epk < max);
   return range !== undefined && feedLsnOf(change) <= range.lsn;
 }
-
-/** A change shows a missing key value as null, and the two have different hashes: the document says which it is. */
-const partsOf = (paths: readonly string[], { key, doc }: Change): KeyPart[] =>
-  key.map((part, level) =>
-    part === null && doc && !('key' in fullKey(doc, [splitPath(paths[level] ?? '')])) ? undefined : part,
-  );

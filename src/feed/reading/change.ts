@@ -1,8 +1,12 @@
 import type { SpanCarrier } from '../../base/spans.ts';
+import type { KeyLevel } from '../../base/key-level.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 
-/** A full partition key: one value for each level, in the order of the container's definition. */
-export type Key = readonly (string | number | boolean | null)[];
+/**
+ * A full partition key: one value for each level, in the order of the container's definition. A level that the document
+ * lacks is `{}`, as the Cosmos DB client takes it; `null` lies in another partition.
+ */
+export type Key = readonly KeyLevel[];
 
 /** The identity of a document. */
 export interface Identity {

@@ -1,5 +1,5 @@
 import { isObject } from '../../base/json.ts';
-import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
+import { type KeyPath, storedKey } from '../../cosmos/paths.ts';
 import { SYSTEM_FIELDS } from '../../cosmos/system-fields.ts';
 import type { Change, Key, Leaving, Version } from './change.ts';
 import { feedError } from '../errors.ts';
@@ -145,7 +145,7 @@ function entryOf(
   const { _etag: etag, id, _ts: at = 0 } = raw;
   if (!Number.isFinite(lsn) || typeof etag !== 'string' || typeof id !== 'string')
     throw feedError('malformed-change', `A change of ${name} lacks _lsn, _etag or id`);
-  return { key: keyWithGaps(raw, keyPaths), id, version: { epoch, lsn, etag }, at: Number(at) * 1000 };
+  return { key: storedKey(raw, keyPaths), id, version: { epoch, lsn, etag }, at: Number(at) * 1000 };
 }
 
 type Ruled = Pick<Change, 'op' | 'doc' | 'failed'>;
@@ -196,7 +196,7 @@ export function toVersion(
   }
   if (typeof id !== 'string' || !isObject(partitionKey))
     throw feedError('malformed-change', `A deletion of ${name} lacks its id or partition key`);
-  const key = keyWithGaps(
+  const key = storedKey(
     partitionKey,
     keyPaths.map((path) => path.slice(-1)),
   );
@@ -249,13 +249,6 @@ function deletedType(source: AnySource | SourceContainer, previous: Record<strin
   const [only] = source.types.keys();
   return (previous ? typeOf(source.types, previous) : source.types.size === 1 ? only : undefined) ?? '';
 }
-
-/** Cosmos DB allows a missing key value. The wire shows it as an empty object, and this key as null. */
-const keyWithGaps = (raw: object, paths: readonly KeyPath[]): Key =>
-  paths.map((path) => {
-    const level = fullKey(raw, [path]);
-    return 'key' in level ? (level.key[0] ?? null) : null;
-  });
 
 const NOT_THE_WRITERS = new Set([...SYSTEM_FIELDS, '_src', '_mr']);
 

@@ -1,4 +1,6 @@
-import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
+import { roundedIn } from '../../base/whole-numbers.ts';
+import { isKeyLevel } from '../../base/key-level.ts';
+import { type KeyPath, storedKey, valueAtPath } from '../../cosmos/paths.ts';
 import type { Step } from '../../pipeline/workload.ts';
 import type { Key } from '../../feed/reading/change.ts';
 
@@ -29,13 +31,16 @@ export function admitSteps(step: Step, containers: ReadonlyMap<string, readonly 
   const { upsert } = step;
   const refused = refusedId(upsert.id);
   if (refused !== undefined) return refused;
-  const keyed = fullKey(upsert, paths);
-  if ('missing' in keyed) return `it has no value at ${keyed.missing}, part of the partition key of ${step.container}`;
-  const tooLong = keyed.key.find((value) => typeof value === 'string' && Buffer.byteLength(value) > MAX_KEY);
+  const wrong = paths.find((path) => !isKeyLevel(valueAtPath(upsert, path) ?? null));
+  if (wrong) return `its value at /${wrong.join('/')}, part of the partition key of ${step.container}, can't be a key`;
+  const key = storedKey(upsert, paths);
+  const tooLong = key.find((value) => typeof value === 'string' && Buffer.byteLength(value) > MAX_KEY);
   if (tooLong !== undefined) return `a partition key value is over ${MAX_KEY} bytes`;
+  const rounded = roundedIn(upsert);
+  if (rounded !== undefined) return `its ${rounded}`;
   const bytes = Buffer.byteLength(JSON.stringify(upsert));
   if (bytes > MAX_DOCUMENT) return `it has ${bytes.toLocaleString('en-US')} bytes; a document may have 2 MB`;
-  return { step, key: keyed.key, id: upsert.id, bytes };
+  return { step, key, id: upsert.id, bytes };
 }
 
 function refusedId(id: unknown): string | undefined {

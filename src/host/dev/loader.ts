@@ -1,3 +1,4 @@
+import { type KeyLevel } from '../../base/key-level.ts';
 import { type Container, type Database, type OperationInput, BulkOperationType } from '@azure/cosmos';
 import pMap from 'p-map';
 import { type Clock, systemClock } from '../../base/clock.ts';
@@ -194,7 +195,7 @@ async function commit(database: Database, steps: readonly Admitted[], signal: Ab
   );
 }
 
-async function remove(container: Container, id: string, key: (string | number | boolean | null)[]): Promise<void> {
+async function remove(container: Container, id: string, key: KeyLevel[]): Promise<void> {
   try {
     await container.item(id, key).delete();
   } catch (error) {
@@ -202,11 +203,7 @@ async function remove(container: Container, id: string, key: (string | number | 
   }
 }
 
-async function upsertTogether(
-  container: Container,
-  steps: readonly Admitted[],
-  key: (string | number | boolean | null)[],
-): Promise<void> {
+async function upsertTogether(container: Container, steps: readonly Admitted[], key: KeyLevel[]): Promise<void> {
   const operations = steps.flatMap(({ step }): OperationInput[] =>
     'upsert' in step ? [{ operationType: BulkOperationType.Upsert, resourceBody: step.upsert as never }] : [],
   );

@@ -1,3 +1,4 @@
+import { isMissing } from '../../base/key-level.ts';
 import { hostname } from 'node:os';
 import type { Container } from '@azure/cosmos';
 import { UsageError } from '../../base/errors.ts';
@@ -207,7 +208,8 @@ function entryOf({ doc, operation, version, at, id, key }: Change, keyPaths: rea
   const deleted = operation === 'delete' || operation === 'expired';
   const metadata = { operationType: deleted ? 'delete' : operation, lsn: version.lsn, crts: Math.floor(at / 1_000) };
   if (!deleted) return { current: doc, metadata };
-  const partitionKey = Object.fromEntries(keyPaths.map((path, level) => [path.at(-1), key[level]]));
+  const levels = keyPaths.map((path, level) => [path.at(-1), key[level]]).filter(([, level]) => !isMissing(level));
+  const partitionKey = Object.fromEntries(levels);
   return { current: null, metadata: { ...metadata, timeToLiveExpired: operation === 'expired', id, partitionKey } };
 }
 

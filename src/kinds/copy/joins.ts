@@ -1,10 +1,11 @@
+import { namesLevel } from '../../base/key-level.ts';
 import { LRUCache } from 'lru-cache';
 import type { MillraceError } from '../../base/errors.ts';
 import { formatOf, readableWhere } from '../../base/format.ts';
 import { canonical, digest } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import type { Doc, Join } from '../../pipeline/specs.ts';
-import { type Change, type Identity, type Key, type Version, compareVersions } from '../../feed/reading/change.ts';
+import { type Change, type Identity, type Version, compareVersions } from '../../feed/reading/change.ts';
 import { type SourceContainer, toDocument, typeOf } from '../../feed/reading/mapper.ts';
 import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
 import { untilDone } from '../conflict.ts';
@@ -53,13 +54,13 @@ export class JoinStates {
     this.#source = source;
   }
 
-  /** The joined document's identity as the child names it; undefined if a join field is null or missing. */
+  /** The joined document's identity as the child names it; undefined if a join field has no value that can be a key. */
   parentOf(child: Doc): Identity | undefined {
     const field = (name: string): unknown => child[this.join.on[name] ?? ''];
     const key = this.#source.keyPaths.map((path) => field(path.join('/')));
     const id = this.join.on['id'] === undefined ? key.at(-1) : field('id');
-    if (typeof id !== 'string' || key.some((value) => value === undefined || value === null)) return undefined;
-    return { container: this.join.of.container, key: key as Key, id };
+    if (typeof id !== 'string' || !key.every(namesLevel)) return undefined;
+    return { container: this.join.of.container, key, id };
   }
 
   /**

@@ -1,10 +1,11 @@
+import { assertStorable } from '../sink-type.ts';
 import { LEAVING_TTL_S } from '../archive/leaving.ts';
 import type { PatchOperation } from '@azure/cosmos';
 import { systemClock } from '../../base/clock.ts';
 import type { MillraceError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { isObject } from '../../base/json.ts';
-import { fullKey } from '../../cosmos/paths.ts';
+import { storedKey } from '../../cosmos/paths.ts';
 import { type Doc, type EmbedSpec, projectionId } from '../../pipeline/specs.ts';
 import type { Key } from '../../feed/reading/change.ts';
 import { type SourceContainer, toDocument, feedWithoutSystemFields } from '../../feed/reading/mapper.ts';
@@ -74,9 +75,7 @@ export function childWrite(
   const guarded = { ...own, ...formatOf('own'), [name]: guardOf(matches, states, content, guard) };
   const mark = moved ? movedOwn(guarded, echoOf(moved), { ...content, ...(ttl !== undefined && { ttl }) }) : guarded;
   const fields = { ...due, ...(ttl !== undefined && { ttl }), _mr: mark };
-  const keyed = fullKey(raw, children.keyPaths);
-  const key = 'key' in keyed ? keyed.key : [];
-  return { key, write: writeOf(raw, fields), body: { ...content, _mr: mark } };
+  return { key: storedKey(raw, children.keyPaths), write: writeOf(raw, fields), body: { ...content, _mr: mark } };
 }
 
 /** The mark of a move stays, so that it is known that the application has written nothing since; the version is the embed's. */
@@ -130,6 +129,7 @@ function writeOf(raw: SinkDocument, fields: Doc): Write {
     return { op: 'patch', id: raw.id, operations, ifMatch: raw._etag };
   }
   const { _rid, _self, _etag, _attachments, _ts, _lsn, ...stored } = raw as Doc;
+  assertStorable(stored, raw.id);
   return { op: 'replace', id: raw.id, body: defined({ ...stored, ...fields }), ifMatch: raw._etag };
 }
 

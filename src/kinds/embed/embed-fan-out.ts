@@ -1,3 +1,4 @@
+import { isMissing } from '../../base/key-level.ts';
 import { systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { mapSettled } from '../../base/map-settled.ts';
@@ -117,6 +118,8 @@ async function childrenAfter(
   access: DocumentAccess,
 ): Promise<SinkDocument[]> {
   const { children } = target;
+  // No child can name it.
+  if (state.parent.key.some(isMissing)) return [];
   const { where, parameters, key } = conditionOf(target, state.parent);
   const sql = `SELECT TOP ${PAGE} * FROM c WHERE ${where} AND c.id > @after ORDER BY c.id`;
   const page = await access.query<SinkDocument>(children.name, sql, { ...parameters, after }, key);

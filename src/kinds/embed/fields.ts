@@ -1,6 +1,7 @@
+import { namesLevel } from '../../base/key-level.ts';
 import { canonical, digest, isObject } from '../../base/json.ts';
 import { type Doc, type EmbedSpec, projectionId } from '../../pipeline/specs.ts';
-import type { Identity, Key, Version } from '../../feed/reading/change.ts';
+import type { Identity, Version } from '../../feed/reading/change.ts';
 import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import { assertStorable } from '../sink-type.ts';
 
@@ -68,9 +69,8 @@ function parentOf(spec: EmbedSpec, parents: SourceContainer, item: Doc, child: D
     spec.each && name in spec.each.on ? item[spec.each.on[name] ?? ''] : child[spec.on[name] ?? ''];
   const id = field('id');
   const key = parents.keyPaths.map((path) => field(path.join('/')));
-  if (typeof id !== 'string' || key.some((value) => !['string', 'number', 'boolean'].includes(typeof value)))
-    return undefined;
-  return { container: parents.name, key: key as Key, id };
+  if (typeof id !== 'string' || !key.every(namesLevel)) return undefined;
+  return { container: parents.name, key, id };
 }
 
 /**

@@ -78,8 +78,7 @@ function sequenceOf({ epoch, lsn }: Change['version']): string {
 /** The event's data: the document, or the documents before and after. */
 function data(spec: PublishSpec, doc: Doc | undefined, before: Doc | undefined): unknown {
   const shaped = (of: Doc): unknown => {
-    if (!spec.map) return of;
-    const made = spec.map(of);
+    const made = spec.map ? spec.map(of) : of;
     assertStorable(made, projectionId(spec));
     return made;
   };

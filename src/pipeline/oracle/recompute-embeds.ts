@@ -1,10 +1,9 @@
 // The oracle of embeds: it computes a child's fields from the parents and the child alone. Like `recompute` it shares no
 // code with the engine.
-import { canonical } from '../../base/json.ts';
 import { typeRules } from '../discriminator.ts';
 import { isEmptied } from '../emptied.ts';
 import type { Doc, EmbedSpec, SourceRef, SourceRules } from '../specs.ts';
-import { visible } from './recompute.ts';
+import { visible, named } from './recompute.ts';
 
 export interface ExpectedChild {
   readonly raw: Doc;
@@ -77,10 +76,11 @@ function finder(
   for (const raw of parents) {
     const stored = visible(raw);
     const parent = upcast ? upcast(stored) : stored;
-    const key = canonical([...ofChild, ...ofItem].map(([field]) => parent[field]));
+    const key = named([...ofChild, ...ofItem].map(([field]) => parent[field]));
+    if (key === undefined) continue;
     const gone = isEmptied(raw) || deleted?.(parent);
     known.set(key, gone && spec.onDelete === 'remove' ? 'deleted' : parent);
   }
   return (item, child) =>
-    known.get(canonical([...ofChild.map(([, field]) => child[field]), ...ofItem.map(([, field]) => item[field])]));
+    known.get(named([...ofChild.map(([, field]) => child[field]), ...ofItem.map(([, field]) => item[field])]) ?? '');
 }

@@ -1,4 +1,5 @@
 // The oracle of sinks outside of Cosmos DB: it computes the rows that they must hold, from the source documents alone.
+import { levelOf } from '../../base/key-level.ts';
 import { exampleValueAt } from '../../model/model.ts';
 import { typeRules } from '../discriminator.ts';
 import { isEmptied } from '../emptied.ts';
@@ -21,7 +22,7 @@ export function recomputeRows(
       const doc = upcast ? upcast(stored) : stored;
       if (isEmptied(raw) || (deleted?.(doc) && spec.onDelete === 'remove')) continue;
       if (spec.where && !spec.where(doc)) continue;
-      const key = keyPaths.map((path) => exampleValueAt(raw, path) ?? null);
+      const key = keyPaths.map((path) => levelOf(exampleValueAt(raw, path)));
       rows.set(entryId(key, String(raw['id'])), JSON.parse(JSON.stringify(spec.map(doc)) ?? 'null'));
     } catch (cause) {
       refused(raw, cause);

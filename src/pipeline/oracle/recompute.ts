@@ -1,6 +1,7 @@
 // The oracle: it computes every sink document from the source documents alone. It is simple on purpose, and shares no
 // code with the engine: a mistake in the engine must not be repeated here.
 import { sharedError } from '../../base/shared-errors.ts';
+import { levelOf, namesLevel } from '../../base/key-level.ts';
 import type { MillraceError } from '../../base/errors.ts';
 import { canonical, isObject, shown } from '../../base/json.ts';
 import { exampleValueAt } from '../../model/model.ts';
@@ -110,9 +111,9 @@ export function recompute(
   return result;
 }
 
-/** The identity of a sink document: canonical JSON of its key values (null if missing) and its id. */
+/** The identity of a sink document: canonical JSON of its key's levels and its id. */
 export function rowKey(doc: Doc, keyPaths: readonly string[]): string {
-  return canonical([...keyPaths.map((path) => exampleValueAt(doc, path) ?? null), doc['id']]);
+  return canonical([...keyPaths.map((path) => levelOf(exampleValueAt(doc, path))), doc['id']]);
 }
 
 const SYSTEM = new Set(['_rid', '_self', '_etag', '_attachments', '_ts', '_lsn', '_src', '_mr']);
@@ -150,7 +151,7 @@ function* copies(
       const joined: Record<string, Doc | null> = {};
       let waiting = false;
       for (const { join, index } of indexes) {
-        const found = index.get(canonical(Object.values(join.on).map((field) => doc[field]))) ?? null;
+        const found = index.get(named(Object.values(join.on).map((field) => doc[field])) ?? '') ?? null;
         joined[join.name] = found;
         if (found === null && join.missing === 'wait') waiting = true;
       }
@@ -185,12 +186,16 @@ function* perTenant(
   }
 }
 
+/** What fields with these values name; undefined if one of them is null or missing, which names no document. */
+export const named = (values: readonly unknown[]): string | undefined =>
+  values.every(namesLevel) ? canonical(values) : undefined;
+
 /** First of several matches: `on` covers the joined document's id and whole key (checkPipeline), so there is one. */
 function indexOf(join: Join, documents: readonly Doc[]): Map<string, Doc> {
   const index = new Map<string, Doc>();
   for (const doc of documents) {
-    const key = canonical(Object.keys(join.on).map((field) => doc[field]));
-    if (!index.has(key)) index.set(key, doc);
+    const key = named(Object.keys(join.on).map((field) => doc[field]));
+    if (key !== undefined && !index.has(key)) index.set(key, doc);
   }
   return index;
 }

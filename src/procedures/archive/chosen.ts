@@ -1,4 +1,5 @@
 // Which archived documents a verb works on: by tenant and months, or by key and ids.
+import { type KeyLevel, isKeyLevel } from '../../base/key-level.ts';
 import { z } from 'zod';
 import { unknownOf } from '../../archive/restore.ts';
 import type { Archive, Selection } from '../../archive/types.ts';
@@ -92,11 +93,8 @@ function selectionOf(given: SelectionInput, { source }: Archive): Selection {
   };
 }
 
-function keyOf(text: string, { name, keyPaths }: Archive['source']): (string | number | boolean | null)[] {
-  const found = z
-    .array(z.union([z.string(), z.number(), z.boolean(), z.null()]))
-    .length(keyPaths.length)
-    .safeParse(parseJson(text));
+function keyOf(text: string, { name, keyPaths }: Archive['source']): KeyLevel[] {
+  const found = z.array(z.custom<KeyLevel>(isKeyLevel)).length(keyPaths.length).safeParse(parseJson(text));
   if (found.success) return found.data;
   const paths = keyPaths.map((path) => `/${path.join('/')}`);
   throw operationsError('input-invalid', `--key ${text} is not a partition key of ${name}`, {

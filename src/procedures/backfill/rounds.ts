@@ -4,7 +4,7 @@ import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { until } from '../../base/until.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
-import { fullKey, valueAtPath } from '../../cosmos/paths.ts';
+import { storedKey } from '../../cosmos/paths.ts';
 import { type ChangesPage, readChanges } from '../../feed/processor/read-changes.ts';
 import type { HandedChange } from '../../feed/processor/handed-change.ts';
 import { type RangePosition, lsnOf, positionIn } from '../../feed/reading/position.ts';
@@ -184,7 +184,7 @@ export class Rounds {
     }
     const found = await this.#valuesOf(first);
     const examples = first.map((doc, index): Left => {
-      const key = this.#options.target.keyPaths.map((path) => valueAtPath(doc, path) ?? null);
+      const key = storedKey(doc, this.#options.target.keyPaths);
       const id = String(doc['id']);
       const one = found[index];
       const known = this.#reasons.get(canonical([key, id])) ?? 'it was written meanwhile';
@@ -194,13 +194,9 @@ export class Rounds {
   }
 
   async #valuesOf(documents: readonly Readonly<Record<string, unknown>>[]): Promise<FoundTenant[]> {
-    const { target, writing } = this.#options;
+    const { writing } = this.#options;
     const found = await writing.values.of(documents, this.#access);
-    return documents.map((doc, index): FoundTenant => {
-      const keyed = fullKey(doc, target.keyPaths);
-      if ('missing' in keyed) return { why: `it has no value at ${keyed.missing}, which is part of its key` };
-      return found[index] ?? { why: 'it was written meanwhile' };
-    });
+    return documents.map((_, index): FoundTenant => found[index] ?? { why: 'it was written meanwhile' });
   }
 
   #leave({ key, id }: Pick<HandedChange, 'key' | 'id'>, why: string): void {

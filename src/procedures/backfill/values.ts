@@ -1,3 +1,4 @@
+import { mayBeRounded } from '../../base/whole-numbers.ts';
 import { shown } from '../../base/json.ts';
 import { type KeyPath, valueAtPath } from '../../cosmos/paths.ts';
 import type { TenantRule } from '../../pipeline/tenant.ts';
@@ -62,6 +63,8 @@ export function tenantAt(document: BackfillDoc, path: KeyPath, { kind }: TenantR
 
 const isTenant = (value: unknown, kind: TenantRule['kind']): value is BackfillTenant =>
   typeof value === kind &&
-  (typeof value === 'string' ? value.trim() !== '' && value.length <= MOST_CHARACTERS : Number.isFinite(value));
+  (typeof value === 'string'
+    ? value.trim() !== '' && value.length <= MOST_CHARACTERS
+    : Number.isFinite(value) && !mayBeRounded(Number(value)));
 
 export const invalid = (message: string, hint: string): Error => operationsError('input-invalid', message, { hint });

@@ -2,7 +2,7 @@ import type { Container, Database } from '@azure/cosmos';
 import pMap from 'p-map';
 import { LANDING_BOUND_MS, WRITE_BOUND_MS } from '../../base/bounds.ts';
 import { failureOf } from '../../cosmos/failure.ts';
-import { type KeyPath, fullKey, splitPath } from '../../cosmos/paths.ts';
+import { type KeyPath, storedKey, splitPath } from '../../cosmos/paths.ts';
 import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
 import { projectionId } from '../../pipeline/specs.ts';
 import { appliedUntil, isApplied } from '../../engine/views/kept.ts';
@@ -140,11 +140,10 @@ async function removeDocument(
   keyPaths: readonly KeyPath[],
   document: Record<string, unknown>,
 ): Promise<boolean> {
-  const keyed = fullKey(document, keyPaths);
   const { id } = document;
-  if (!('key' in keyed) || typeof id !== 'string') return false;
+  if (typeof id !== 'string') return false;
   try {
-    await withRetry(() => container.item(id, [...keyed.key] as never).delete(), { reads: false });
+    await withRetry(() => container.item(id, storedKey(document, keyPaths)).delete(), { reads: false });
     return true;
   } catch (error) {
     if (failureOf(error).kind === 'not-found') return false;

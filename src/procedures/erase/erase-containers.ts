@@ -1,6 +1,6 @@
 // The tenant's documents in the containers of a place, with everything that projections derived of them there.
 import { isObject } from '../../base/json.ts';
-import { type KeyPath, fullKey, splitPath } from '../../cosmos/paths.ts';
+import { type KeyPath, storedKey, splitPath } from '../../cosmos/paths.ts';
 import type { Doc } from '../../pipeline/specs.ts';
 import { isOfTenants } from '../../pipeline/tenant.ts';
 import { OWN_TYPE } from '../../feed/reading/mapper.ts';
@@ -32,9 +32,7 @@ export async function addArchived(owned: Owned, { store, asked, signal }: EraseP
 }
 
 function addTo(owned: Owned, container: string, paths: readonly KeyPath[], document: Doc): void {
-  const keyed = fullKey(document, paths);
-  // Millrace derives nothing of a document without its whole key.
-  if ('key' in keyed) owned.add({ container, key: keyed.key, id: String(document['id']) });
+  owned.add({ container, key: storedKey(document, paths), id: String(document['id']) });
 }
 
 /** Removes what Millrace keeps of the tenant's documents in sinks whose key has no tenant: these records don't name one. */
@@ -52,8 +50,7 @@ export async function removeDerived(owned: Owned, count: Count, options: PlacePa
       if (!String(document['type']).startsWith(OWN_TYPE)) return false;
       if (owned.has(source)) return true;
       // A counter of different values belongs to the group beside which it is stored.
-      const keyed = fullKey(document, place.keyPaths);
-      return 'key' in keyed && owned.has({ container: place.name, key: keyed.key, id: of });
+      return owned.has({ container: place.name, key: storedKey(document, place.keyPaths), id: of });
     };
     const query = 'SELECT * FROM c WHERE STARTSWITH(c.type, @own) OR IS_DEFINED(c._mr)';
     const spec = { query, parameters: [{ name: '@own', value: OWN_TYPE }] };

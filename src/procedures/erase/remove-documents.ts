@@ -1,8 +1,6 @@
 import type { Container, PartitionKey, SqlQuerySpec } from '@azure/cosmos';
-import { failureOf } from '../../cosmos/failure.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { type KeyPath, fullKey, valueAtPath } from '../../cosmos/paths.ts';
-import { withRetry } from '../../cosmos/retry.ts';
+import { type KeyPath, storedKey } from '../../cosmos/paths.ts';
 import { forEach } from '../../kinds/archive/entries.ts';
 import type { SinkDocument } from '../../access/document-access.ts';
 import type { PlaceParts, Removed } from './erase-options.ts';
@@ -76,22 +74,11 @@ async function removePass(
 async function removeOne(
   { container, keyPaths }: From,
   document: SinkDocument,
-  { access, signal }: Pick<PlaceParts, 'access' | 'signal'>,
+  { access }: Pick<PlaceParts, 'access'>,
 ): Promise<boolean> {
   const { id, _etag: etag } = document;
-  const keyed = fullKey(document, keyPaths);
-  if ('key' in keyed) {
-    const answer = await access.commit(container.id, keyed.key, [{ op: 'delete', id, ifMatch: etag }]);
-    return answer.kind === 'done';
-  }
-  // The service's form of a level without a value, which the access has no words for.
-  const key = keyPaths.map((path) => valueAtPath(document, path) ?? {}) as PartitionKey;
-  const accessCondition = { type: 'IfMatch', condition: etag };
-  try {
-    await withRetry(() => container.item(id, key).delete({ accessCondition }), { reads: true, signal });
-    return true;
-  } catch (error) {
-    if (['not-found', 'precondition'].includes(failureOf(error).kind)) return false;
-    throw error;
-  }
+  const answer = await access.commit(container.id, storedKey(document, keyPaths), [
+    { op: 'delete', id, ifMatch: etag },
+  ]);
+  return answer.kind === 'done';
 }

@@ -4,7 +4,7 @@ import { Identities } from '../../archive/read/identities.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
-import { fullKey, splitPath } from '../../cosmos/paths.ts';
+import { storedKey, splitPath } from '../../cosmos/paths.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { isOfType, typeRules } from '../../pipeline/discriminator.ts';
 import { type Doc, projectionId } from '../../pipeline/specs.ts';
@@ -68,11 +68,7 @@ async function* documentsOf(container: Container, options: PlaceOptions): AsyncG
   const paths = container.partitionKey.map(splitPath);
   const seen = new Identities();
   for await (const document of hotOf(container, options)) {
-    if (archives) {
-      const keyed = fullKey(document, paths);
-      // A document without its whole key is never archived.
-      if ('key' in keyed) seen.add({ key: keyed.key, id: String(document['id']) });
-    }
+    if (archives) seen.add({ key: storedKey(document, paths), id: String(document['id']) });
     yield line(container, document, false, options);
   }
   if (!archives || !store) return;

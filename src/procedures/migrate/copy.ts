@@ -1,6 +1,7 @@
+import { roundedIn } from '../../base/whole-numbers.ts';
 import { isObject } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
-import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
+import { type KeyPath, fullKey, storedKey } from '../../cosmos/paths.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';
 import { feedWithoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
@@ -73,14 +74,21 @@ export class Copier {
     return written.filter(Boolean).length;
   }
 
-  /** The key and id that a document of the source has in the target. */
+  /**
+   * The key and id that a document of the source has in the target. It may lack a level that it lacks in the source too.
+   * @throws MillraceError `key-missing`
+   */
   placeOf(document: Readonly<Record<string, unknown>>): { readonly key: Key; readonly id: string } {
-    const keyed = fullKey(document, this.#into.keyPaths);
     const id = String(document['id']);
-    if ('key' in keyed) return { key: keyed.key, id };
+    const own = new Set(this.#from.keyPaths.map((path) => path.join('/')));
+    const added = fullKey(
+      document,
+      this.#into.keyPaths.filter((path) => !own.has(path.join('/'))),
+    );
+    if ('key' in added) return { key: storedKey(document, this.#into.keyPaths), id };
     throw sharedError(
       'key-missing',
-      `${this.#from.container}/${id} has no value at ${keyed.missing}, which is part of the key of ${this.#into.container}`,
+      `${this.#from.container}/${id} has no value at ${added.missing}, which is part of the key of ${this.#into.container}`,
       { hint: 'Give every document a value there first, or choose another partition key.' },
     );
   }
@@ -111,6 +119,7 @@ export class Copier {
     const moved: MigratedDocuments = { rid: this.#from.rid, pk, id, lsn: version.lsn, etag: version.etag };
     const { ttl: _, _mr: own, ...rest } = withoutSystemFields(doc);
     const left = { ...rest, ...(ttl === undefined ? {} : { ttl }) };
+    assertExact(this.#from.container, id, left);
     const body = {
       ...left,
       _mr: movedOwn(
@@ -159,6 +168,13 @@ export class Copier {
 }
 
 /** False: the document was written since. */
+/** A copy would have another number than the document. @throws MillraceError `value-invalid` */
+export function assertExact(container: string, id: string, body: object): void {
+  const rounded = roundedIn(body);
+  if (rounded !== undefined)
+    throw sharedError('value-invalid', `${container}/${id}: ${rounded}`, { hint: 'Store the number as a text.' });
+}
+
 const isAsCopied = (found: SinkDocument): boolean => movedMarkOf(found, contentOf(found)) !== undefined;
 
 /** Seconds until a document expires, by its own `ttl` or its container's; 0: it has expired; undefined: it never does. */

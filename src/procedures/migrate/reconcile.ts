@@ -1,7 +1,7 @@
 import pMap from 'p-map';
 import { canonical } from '../../base/json.ts';
 import type { Container } from '@azure/cosmos';
-import { fullKey } from '../../cosmos/paths.ts';
+import { storedKey } from '../../cosmos/paths.ts';
 import type { Key } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
@@ -64,15 +64,15 @@ export async function reconcile(options: ReconcileOptions): Promise<Reconciled> 
   let removed = 0;
   const look = async (doc: Record<string, unknown>): Promise<void> => {
     const moved = movedOf(doc, from.rid);
-    const keyed = fullKey(doc, into.keyPaths);
-    if (!('key' in keyed) || !(moved || whole) || ignores?.(doc)) return;
+    if (!(moved || whole) || ignores?.(doc)) return;
+    const key = storedKey(doc, into.keyPaths);
     const id = String(doc['id']);
-    if (wanted.delete(canonical({ key: keyed.key, id }))) return;
+    if (wanted.delete(canonical({ key, id }))) return;
     // While writers write the source, the document may have come after the scan.
     if (!still && (!moved || (await exists(moved)))) return;
     const gone = options.remove
-      ? await options.remove(doc, keyed.key)
-      : (await access.commit(into.container, keyed.key, [{ op: 'delete', id, ifMatch: String(doc['_etag']) }])).kind ===
+      ? await options.remove(doc, key)
+      : (await access.commit(into.container, key, [{ op: 'delete', id, ifMatch: String(doc['_etag']) }])).kind ===
         'done';
     if (gone) removed += 1;
   };

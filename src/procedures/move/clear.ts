@@ -7,7 +7,7 @@ import { isByEmbed } from '../../kinds/embed/fields.ts';
 import { follow } from '../migrate/follow.ts';
 import { migrateQueryOf } from '../migrate/part.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { fullKey } from '../../cosmos/paths.ts';
+import { storedKey } from '../../cosmos/paths.ts';
 import type { Shard } from '../../shards/index.ts';
 import type { StoredEntry } from '../../kinds/archive/entries.ts';
 import type { MovedMark } from '../../kinds/moved.ts';
@@ -241,6 +241,5 @@ async function clearStrays(moving: Moving, shard: Shard): Promise<void> {
 }
 
 function identityOf({ name, left }: MovedContainer, doc: Record<string, unknown>): Identity {
-  const keyed = fullKey(doc, left.keyPaths);
-  return { container: name, key: 'key' in keyed ? keyed.key : [], id: String(doc['id']) };
+  return { container: name, key: storedKey(doc, left.keyPaths), id: String(doc['id']) };
 }

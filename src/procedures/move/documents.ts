@@ -1,7 +1,8 @@
 // What a move writes into documents, apart from copies.
+import { assertExact } from '../migrate/copy.ts';
 import { randomUUID } from 'node:crypto';
 import { withoutSystemFields as withoutCosmosFields } from '../../cosmos/system-fields.ts';
-import { fullKey } from '../../cosmos/paths.ts';
+import { storedKey } from '../../cosmos/paths.ts';
 import type { Key } from '../../feed/reading/change.ts';
 import { feedWithoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
 import { type MovedMark, movedMarkOf, movedOwn } from '../../kinds/moved.ts';
@@ -87,6 +88,7 @@ export class MovedDocuments {
     const { id, key, etag } = this.#placeOf(document);
     const { _mr: own, ...rest } = withoutCosmosFields(document);
     const body = { ...rest, ...fields };
+    assertExact(this.#side.container, id, body);
     const written = { ...body, _mr: movedOwn(own, mark, contentOf(body)) };
     const write: Write = op === 'create' ? { op, id, body: written } : { op, id, body: written, ifMatch: etag };
     const answer = await this.#access.commit(this.#side.container, key, [write]);
@@ -96,11 +98,7 @@ export class MovedDocuments {
   }
 
   #placeOf(document: Stored): { readonly id: string; readonly key: Key; readonly etag: string } {
-    const keyed = fullKey(document, this.#side.keyPaths);
-    const id = String(document['id']);
-    if ('key' in keyed) return { id, key: keyed.key, etag: String(document['_etag']) };
-    throw sharedError('key-missing', `${this.#side.container}/${id} has no value at ${keyed.missing}`, {
-      hint: 'Give every document a value there first, or choose another partition key.',
-    });
+    const key = storedKey(document, this.#side.keyPaths);
+    return { id: String(document['id']), key, etag: String(document['_etag']) };
   }
 }

@@ -1,3 +1,4 @@
+import { isMissing } from '../../base/key-level.ts';
 import type { SqlParameter } from '@azure/cosmos';
 import { mapSettled } from '../../base/map-settled.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
@@ -76,6 +77,7 @@ export function asDocument(
   key: Key | readonly unknown[],
 ): Record<string, unknown> {
   return keyPaths.reduce<Record<string, unknown>>((made, path, level) => {
+    if (isMissing(key[level])) return made;
     const nested = path.toReversed().reduce<unknown>((value, name) => ({ [name]: value }), key[level]);
     return { ...made, ...(nested as object) };
   }, {});

@@ -1,4 +1,5 @@
 // Late writes that a move has named: both versions, and what an administrator decides about them.
+import { assertExact } from '../migrate/copy.ts';
 import { canonical } from '../../base/json.ts';
 import { systemClock } from '../../base/clock.ts';
 import { withoutSystemFields as withoutCosmosFields } from '../../cosmos/system-fields.ts';
@@ -138,6 +139,7 @@ async function carry(
 ): Promise<boolean> {
   const { _mr: own, ...content } = withoutCosmosFields(source);
   if (target && canonical(contentOf(target)) === canonical(contentOf(source))) return true;
+  assertExact(container, id, content);
   const body = { ...content, id, _mr: movedOwn(own, {}, contentOf(content)) };
   const write = target
     ? ({ op: 'replace', id, body, ifMatch: String(target['_etag']) } as const)

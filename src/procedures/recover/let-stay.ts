@@ -1,6 +1,6 @@
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
-import { fullKey } from '../../cosmos/paths.ts';
+import { storedKey } from '../../cosmos/paths.ts';
 import { feedModeOf } from '../../pipeline/all-versions.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import { feedWithoutSystemFields } from '../../feed/reading/mapper.ts';
@@ -30,12 +30,11 @@ export async function letStay(
     for (let found = true; found;) {
       found = false;
       for await (const raw of fetchAll<Record<string, unknown>>(database.container(name), LEAVING, signal)) {
-        const keyed = fullKey(raw, keyPaths);
         const leaving = leavingOf(raw, feedWithoutSystemFields(raw));
-        if (!leaving || 'missing' in keyed) continue;
+        if (!leaving) continue;
         found = true;
         const version = { epoch: 0, lsn: 0, etag: String(raw['_etag']) };
-        const of = { container: name, key: keyed.key, id: String(raw['id']), version, leaving };
+        const of = { container: name, key: storedKey(raw, keyPaths), id: String(raw['id']), version, leaving };
         if (await stay(of, access)) stayed += 1;
       }
     }

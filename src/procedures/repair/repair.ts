@@ -207,7 +207,7 @@ interface Done {
 
 const placeOf = ({ document }: Difference): { key: Key; id: string } => {
   const parts = JSON.parse(document) as Key;
-  return { key: parts.slice(0, -1), id: String(parts.at(-1)) };
+  return { key: parts.slice(0, -1), id: parts.at(-1) as string };
 };
 
 /**

@@ -1,3 +1,4 @@
+import { isKeyLevel } from '../../base/key-level.ts';
 import { canonical } from '../../base/json.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Identity, Key } from '../../feed/reading/change.ts';
@@ -40,14 +41,15 @@ function keyOf(text: string): Key {
   if (!text.startsWith('[')) return [text];
   try {
     const values: unknown = JSON.parse(text);
-    if (Array.isArray(values) && values.every(isKeyValue)) return values;
+    if (Array.isArray(values) && values.every(isKeyLevel)) return values;
   } catch {
     // Reported below.
   }
-  throw operationsError('input-invalid', `The key ${text} is not a JSON array of texts, numbers, booleans and nulls`, {
-    hint: 'Write it as \'["store-1"]\', or as store-1 if it is one text.',
-  });
+  throw operationsError(
+    'input-invalid',
+    `The key ${text} is not a JSON array of texts, numbers, booleans, nulls and {}`,
+    {
+      hint: 'Write it as \'["store-1"]\', or as store-1 if it is one text. {} stands for a level that the document lacks.',
+    },
+  );
 }
-
-const isKeyValue = (value: unknown): value is Key[number] =>
-  value === null || ['string', 'number', 'boolean'].includes(typeof value);

@@ -1,4 +1,5 @@
 // Compares some documents with what the sources determine of them, by the same oracle and the same rules as `compare`.
+import { namesLevel } from '../../base/key-level.ts';
 import { canonical, digest, isObject } from '../../base/json.ts';
 import { splitPath } from '../../cosmos/paths.ts';
 import { isOfType, typeRules } from '../../pipeline/discriminator.ts';
@@ -303,8 +304,7 @@ class SampleLook {
     const field = (name: string): unknown => (on[name] === undefined ? undefined : valueOf(on[name], name));
     const key = this.#keyPathsOf(container).map((path) => field(splitPath(path).join('/')));
     const id = on['id'] === undefined ? key.at(-1) : field('id');
-    if (typeof id !== 'string' || key.some((value) => value === undefined || value === null)) return undefined;
-    return { container, key: key as Key, id };
+    return typeof id === 'string' && key.every(namesLevel) ? { container, key, id } : undefined;
   }
 
   /** Documents by the user's `upcast`, without those that it refuses. */

@@ -143,5 +143,5 @@ async function contributionsTo(
 /** The document of a place: its key values and its id. */
 export function placed(container: string, place: string): Identity {
   const values = JSON.parse(place) as Key[number][];
-  return { container, key: values.slice(0, -1), id: String(values.at(-1)) };
+  return { container, key: values.slice(0, -1), id: values.at(-1) as string };
 }

@@ -1,7 +1,7 @@
 // Documents whose newest version is parked. Verification lists them, and expects nothing of them.
 import type { Container } from '@azure/cosmos';
 import { canonical } from '../../base/json.ts';
-import { fullKey, splitPath } from '../../cosmos/paths.ts';
+import { storedKey, splitPath } from '../../cosmos/paths.ts';
 import type { Doc, SourceRef } from '../../pipeline/specs.ts';
 import { DeadLetters, type DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import type { Identity } from '../../feed/reading/change.ts';
@@ -13,10 +13,10 @@ const OCCUPIED = 'sink-occupied';
 
 export const identityText = ({ container, key, id }: Identity): string => canonical([container, key, id]);
 
-/** The identity of a stored document, by its container's key paths; undefined if its key is incomplete. */
+/** The identity of a stored document, by its container's key paths; undefined if it has no id. */
 export function parkedIdentityOf(container: string, keyPaths: readonly string[], doc: Doc): Identity | undefined {
-  const keyed = fullKey(doc, keyPaths.map(splitPath));
-  return 'key' in keyed && typeof doc['id'] === 'string' ? { container, key: keyed.key, id: doc['id'] } : undefined;
+  const { id } = doc;
+  return typeof id === 'string' ? { container, key: storedKey(doc, keyPaths.map(splitPath)), id } : undefined;
 }
 
 export interface ParkedDocuments {

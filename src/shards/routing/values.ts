@@ -1,7 +1,7 @@
 // What an application gives a router and gets of it.
 import type { Container, Database, Resource, SqlQuerySpec } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
-import type { KeyLevel } from '../../client/tenant-key.ts';
+import type { KeyLevel } from '../../base/key-level.ts';
 import type { TenantPage } from '../../client/tenant-query.ts';
 import type { TenantOptions, TenantQueryOptions } from '../../client/tenant-reader.ts';
 import type { KeyJson } from '../keys/codec.ts';

@@ -1,3 +1,4 @@
+import { type KeyLevel, isKeyLevel } from '../../base/key-level.ts';
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
@@ -123,7 +124,7 @@ function assertTenant(
 async function listed(asked: ReactInput, spec: ReactSpec, { containers }: Model): Promise<ListedEffect[]> {
   const levels = containers.find(({ name }) => name === spec.from.container)?.partitionKey ?? [];
   const line = z.object({
-    key: z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])).length(levels.length),
+    key: z.array(z.custom<KeyLevel>(isKeyLevel)).length(levels.length),
     id: z.string().min(1),
   });
   const accept = (value: () => unknown, where: string): ListedEffect => {

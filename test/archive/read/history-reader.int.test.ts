@@ -140,7 +140,7 @@ test('archived documents come by tenant and month, each once, in the version tha
   await stage.live();
 
   const idsOf = async (selection: object): Promise<string[]> =>
-    (await collect(history.archived('Orders', selection))).map(({ key, id }) => `${key[0]} ${id}`).toSorted();
+    (await collect(history.archived('Orders', selection))).map(({ key, id }) => `${key[0] as string} ${id}`).toSorted();
   expect(await idsOf({ tenant: 't' })).toEqual(
     ['1999-12-1', '1999-12-2', '2000-01-1', '2000-01-2', '2000-02-2'].map((id) => `t ${id}`),
   );

@@ -164,6 +164,19 @@ export const feed: readonly Probe[] = [
     },
   },
   {
+    number: 'ASM-A35',
+    asks: 'a document without a key value lies in another partition than one whose value is null',
+    run: async (bench) => {
+      const container = await bench.container();
+      for (const key of [{}, { pk: null }, { pk: 'a' }]) await container.items.create({ id: 'x', v: 1, ...key });
+      const read = async (level: object | null): Promise<unknown> =>
+        (await container.item('x', [level as never]).read<object>()).resource;
+      holds(!('pk' in ((await read({})) as object)), 'the document that {} names has a key');
+      holds('pk' in ((await read(null)) as object), 'the document that null names has no key');
+      same((await rest(feedOf(container))).length, 3, 'the documents of one id in the feed');
+    },
+  },
+  {
     number: 'ASM-E10',
     asks: 'a page never cuts a transaction, even where it becomes larger than asked for',
     run: async (bench) => {

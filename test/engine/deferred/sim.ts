@@ -182,8 +182,8 @@ export class World {
 
   /** The feed shows no removal, so a deletion that a drain makes of one has no place in the order of a key. */
   note({ key, id, version, op }: Change, tenure: string): void {
-    if (op === 'upsert' && this.leaseOf(String(key[0]))?.owner === tenure)
-      this.effects.push({ key: String(key[0]), id, version });
+    if (op === 'upsert' && this.leaseOf(key[0] as string)?.owner === tenure)
+      this.effects.push({ key: key[0] as string, id, version });
   }
 
   /** A stored position passes nothing that is neither in the sink nor in a queue (TEN-F4). */

@@ -58,7 +58,7 @@ export class Tenure implements Actor {
   }
 
   async run(): Promise<void> {
-    const hashOf = (key: Key): string => HASHES[String(key[0])]!;
+    const hashOf = (key: Key): string => HASHES[key[0] as string]!;
     const { min, max } = this.lease;
     const confirm = (): Promise<void> => this.#confirm();
     const options = { store: this.#store(), range: { min, max }, token: this.token, hashOf, confirm };
@@ -109,7 +109,7 @@ export class Tenure implements Actor {
 
   /** Changes of one key are applied one after the other. */
   #offer(change: Change): void {
-    const key = String(change.key[0]);
+    const key = change.key[0] as string;
     this.#lanes.set(key, this.#after(this.#lanes.get(key), change));
   }
 
@@ -161,7 +161,7 @@ export class Tenure implements Actor {
   async #again({ id, key, version, ...item }: SetAside): Promise<Change | undefined> {
     const world = this.#world;
     if (this.#variant === 'applies what was set aside')
-      return this.#op(() => changeOf({ id, key: String(key[0]), lsn: version.lsn, value: -1 }, version.epoch));
+      return this.#op(() => changeOf({ id, key: key[0] as string, lsn: version.lsn, value: -1 }, version.epoch));
     const now = await this.#op(() => world.documents.get(id));
     if (now?.lsn === version.lsn) return changeOf(now, version.epoch);
     if (now) return undefined;

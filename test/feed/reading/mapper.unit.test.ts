@@ -126,11 +126,11 @@ describe('the key of a change', () => {
     expect(toChange(source(), raw({ tenant: null }), 1)?.key).toEqual([null]);
   });
 
-  it('the key of a change has null where the document has nothing, and keeps the other levels', () => {
-    expect(toChange(source(), raw({ tenant: undefined }), 1)?.key).toEqual([null]);
-    expect(toChange(source({}, nested), raw({ address: 'Oslo' }), 1)?.key).toEqual(['t1', null]);
+  it('the key of a change has {} where the document has nothing, and keeps the other levels', () => {
+    expect(toChange(source(), raw({ tenant: undefined }), 1)?.key).toEqual([{}]);
+    expect(toChange(source({}, nested), raw({ address: 'Oslo' }), 1)?.key).toEqual(['t1', {}]);
     expect(toChange(source({}, nested), raw({ tenant: undefined, address: { city: 'Oslo' } }), 1)?.key).toEqual([
-      null,
+      {},
       'Oslo',
     ]);
   });

@@ -20,7 +20,7 @@ export interface SimAsideOptions {
   readonly confirmed: (range: FeedRange) => void;
 }
 
-const tenantOf = ({ key }: Pick<Change, 'key'>): string => (String(key[0]) < 'k5' ? 'flood' : 'quiet');
+const tenantOf = ({ key }: Pick<Change, 'key'>): string => ((key[0] as string) < 'k5' ? 'flood' : 'quiet');
 
 /** The real backlog in the simulation: every request is on its way, may be lost, or never answered. */
 export const simAside =
@@ -38,7 +38,12 @@ export const simAside =
       confirmed(window.range);
       return window.confirm();
     };
-    const options = { ...window, store, hashOf: ([key]: Change['key']) => hashOf(String(key)), confirm: confirmation };
+    const options = {
+      ...window,
+      store,
+      hashOf: ([key]: Change['key']) => hashOf(key as string),
+      confirm: confirmation,
+    };
     const backlog = await Backlog.open(options, position);
     return {
       get tenants() {

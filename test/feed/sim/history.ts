@@ -39,7 +39,7 @@ const INTERVALS = [0, 1_500, 9_000];
 
 const ORDERS: readonly (((change: Change) => string) | undefined)[] = [
   undefined,
-  ({ key }) => String(key[0]),
+  ({ key }) => key[0] as string,
   ({ id }) => id,
 ];
 

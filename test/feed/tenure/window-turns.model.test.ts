@@ -93,15 +93,16 @@ async function history(seed: number): Promise<string[]> {
   let handled = 0;
   const window = new Window({
     from: '"0"',
-    orderOf: ({ key }) => String(key[0]),
+    orderOf: ({ key }) => key[0] as string,
     concurrency,
     most: 1_000_000,
     automatic: true,
     handle: ({ changes }) => {
       begun.push(changes[0]?.tenant);
       for (const { key, version } of changes) {
-        if ((last.get(String(key[0])) ?? 0) >= version.lsn) said.push(`${String(key[0])} went back to ${version.lsn}`);
-        last.set(String(key[0]), version.lsn);
+        if ((last.get(key[0] as string) ?? 0) >= version.lsn)
+          said.push(`${key[0] as string} went back to ${version.lsn}`);
+        last.set(key[0] as string, version.lsn);
       }
       handled += changes.length;
       const { promise, resolve } = Promise.withResolvers<void>();

@@ -26,7 +26,7 @@ function open(options: Partial<WindowOptions> = {}) {
   const advances: [string, boolean][] = [];
   const window = new Window({
     from: '"0"',
-    orderOf: ({ key }) => String(key[0]),
+    orderOf: ({ key }) => key[0] as string,
     concurrency: 10,
     most: 100,
     automatic: true,

@@ -66,7 +66,7 @@ async function stored(): Promise<unknown[]> {
 function expected(): unknown[] {
   const last = new Map<string, unknown>();
   for (const step of steps()) {
-    if ('delete' in step) last.delete(`${String(step.delete.key[0])}/${step.delete.id}`);
+    if ('delete' in step) last.delete(`${step.delete.key[0] as string}/${step.delete.id}`);
     else last.set(`${String(step.upsert['storeId'])}/${step.upsert.id}`, step.upsert['n']);
   }
   return [...last].map(([name, n]) => `${name}/${String(n)}`).toSorted();

@@ -81,7 +81,7 @@ test.each([
   ['2001-01/10', undefined],
   ['10.1.2001', undefined],
   ['', undefined],
-  [-1, undefined],
+  [-1, -1_000],
   [Number.NaN, undefined],
   [null, undefined],
 ])('the date %j is %j', (value, ms) => {

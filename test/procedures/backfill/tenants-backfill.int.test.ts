@@ -119,10 +119,12 @@ describe('documents', () => {
     expect({ left, examples }).toMatchObject({ left: 1, examples: [{ id: 'second', why: /unique key/ }] });
   });
 
-  it('documents without a value in their key are named', async () => {
-    await shop.container('Orders').items.upsert({ id: 'keyless', type: 'order' });
-    const { left, examples } = await run(quiet(shop), { values: { value: 's1' } });
-    expect({ left, examples }).toMatchObject({ left: 1, examples: [{ id: 'keyless', why: /customerId/ }] });
+  it('documents without a value in their key are filled beside those where it is null', async () => {
+    const orders = shop.container('Orders');
+    for (const key of [{}, { customerId: null }]) await orders.items.create({ id: 'same', type: 'order', ...key });
+    expect(await run(quiet(shop), { values: { value: 's1' } })).toMatchObject({ left: 0, examples: [] });
+    for (const level of [{}, null])
+      expect((await orders.item('same', [level]).read<object>()).resource).toMatchObject({ storeId: 's1' });
   });
 });
 

@@ -139,6 +139,18 @@ describe('documents', () => {
     await expect(migrate(options())).rejects.toMatchObject({ code: 'key-missing' });
   });
 
+  it('documents lack in the target what they lack in the source', async () => {
+    const source = stage.container('Orders');
+    await stage.services.place.database.containers.create({ id: 'Same', partitionKey: { paths: ['/storeId'] } });
+    const keys = [{}, { storeId: null }, { storeId: 's1' }];
+    for (const [n, key] of keys.entries()) await source.items.create({ id: 'same', type: 'order', n, ...key });
+    const target = stage.container('Same');
+    expect(await migrate({ ...options(), target })).toMatchObject({ into: 'Same' });
+    const levels = [{}, null, 's1'];
+    const read = await Promise.all(levels.map((level) => target.item('same', [level]).read<{ n: number }>()));
+    expect(read.map(({ resource }) => resource?.n)).toEqual([0, 1, 2]);
+  });
+
   it('documents of a container in another account arrive there', async () => {
     const { startEmulator } = await import('../../../src/emulator/index.ts');
     const other = await startEmulator();

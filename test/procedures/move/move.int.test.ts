@@ -6,6 +6,7 @@ import { type Keep, lateWrites, settleLate } from '../../../src/procedures/move/
 import { Random } from '../../support/random.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { suiteSeed } from '../../support/seed.ts';
+import type { Shard } from '../../../src/shards/index.ts';
 import { MoveStage, type Order, TenantWriters } from './move-stage.ts';
 
 const SEED = suiteSeed();
@@ -56,6 +57,33 @@ describe(`a tenant moves (seed ${SEED})`, () => {
     },
     60_000 + 30_000 * MOVES,
   );
+
+  it('a tenant moves with documents that lack a level of their key, beside those where it is null', async () => {
+    for (const shard of [stage.west, stage.east]) {
+      const { database } = stage.orders(shard);
+      await stage.orders(shard).delete();
+      await database.containers.create({
+        id: 'Orders',
+        partitionKey: {
+          paths: ['/tenantId', '/area'],
+          kind: PartitionKeyKind.MultiHash,
+          version: PartitionKeyDefinitionVersion.V2,
+        },
+        defaultTtl: -1,
+      });
+    }
+    for (const [n, area] of [{}, { area: null }, { area: 'a' }].entries())
+      await stage.orders(stage.west).items.create({ ...order('same', 1, n), ...area });
+    expect(await stage.move(1, stage.east)).toMatchObject({ parked: [] });
+    const read = async (shard: Shard) =>
+      Promise.all(
+        [{}, null, 'a'].map(
+          async (level) => (await stage.orders(shard).item('same', [1, level]).read<Order>()).resource?.n,
+        ),
+      );
+    expect(await read(stage.east)).toEqual([0, 1, 2]);
+    expect(await read(stage.west)).toEqual([undefined, undefined, undefined]);
+  });
 
   it('writers go on, whichever process dies on the way, and the next one finishes', async () => {
     const random = new Random(SEED);

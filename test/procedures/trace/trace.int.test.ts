@@ -135,7 +135,7 @@ it('a joined document is read, and no place of it is recorded', async () => {
 it.each([
   [['trace', 'Ordes', 's1', 'a'], 'did you mean Orders?'],
   [['trace', 'Orders', '["s1","b"]', 'a'], 'The key has 2 values, and Orders has 1 level'],
-  [['trace', 'Orders', '[{}]', 'a'], 'is not a JSON array of texts'],
+  [['trace', 'Orders', '[{"a":1}]', 'a'], 'is not a JSON array of texts'],
   [['trace', 'Orders', 's1'], "missing required argument 'id'"],
 ])('%j is wrong usage', async (args, message) => {
   const { code, stderr } = await millrace(...args);

@@ -1,3 +1,4 @@
+import { exactParse } from '../wire/exact-json.ts';
 import { conditionHolds } from '../query/condition.ts';
 import {
   createCharge,
@@ -105,7 +106,7 @@ function patch(tx: Transaction, operation: ItemOperation): ItemOperationResult {
   if (condition !== undefined && !conditionHolds(condition, before.doc, now)) {
     throw charged(preconditionFailed(), REFUSED_CHARGE);
   }
-  const doc = JSON.parse(before.text) as WireDoc;
+  const doc = exactParse(before.text) as WireDoc;
   applyPatch(doc, operations, tx.container.keys.definition.paths);
   const { etag, text } = tx.put(before.item.id, doc);
   return { status: 200, charge: patchCharge(text.length), etag, text };

@@ -1,3 +1,4 @@
+import { forgetDigits } from '../wire/exact-json.ts';
 import { define } from '../../sql/values.ts';
 import { badRequest } from '../wire/wire.ts';
 import type { WireDoc } from '../wire/wire.ts';
@@ -111,6 +112,7 @@ function index(step: string, last: number, fail: Fail): number {
 function write(doc: WireDoc, path: readonly string[], value: unknown, op: 'add' | 'set' | 'replace', fail: Fail): void {
   const parent = parentOf(doc, path, fail);
   const name = path.at(-1)!;
+  forgetDigits(parent, name);
   if (!Array.isArray(parent)) {
     if (op === 'replace' && !Object.hasOwn(parent, name))
       fail(`Replace can only replace an existing path ('${name}').`);
@@ -123,6 +125,7 @@ function write(doc: WireDoc, path: readonly string[], value: unknown, op: 'add' 
 function remove(doc: WireDoc, path: readonly string[], fail: Fail): unknown {
   const parent = parentOf(doc, path, fail);
   const name = path.at(-1)!;
+  forgetDigits(parent, name);
   if (Array.isArray(parent)) return parent.splice(index(name, parent.length - 1, fail), 1)[0];
   if (!Object.hasOwn(parent, name)) fail(`Remove can only remove an existing path ('${name}').`);
   const value = parent[name];
@@ -136,5 +139,6 @@ function increment(doc: WireDoc, path: readonly string[], by: unknown, fail: Fai
   const name = Array.isArray(parent) ? String(index(path.at(-1)!, parent.length - 1, fail)) : path.at(-1)!;
   const before = Object.hasOwn(parent, name) ? parent[name] : 0;
   if (typeof before !== 'number') return fail("'incr' needs a number at its path.");
+  forgetDigits(parent, name);
   define(parent, name, before + by);
 }

@@ -1,3 +1,4 @@
+import { exactStringify } from '../wire/exact-json.ts';
 import type { StoredAccount } from '../storage/account.ts';
 import { recordChange } from '../feed/changes.ts';
 import type { StoredContainer } from '../storage/container.ts';
@@ -76,7 +77,7 @@ export class Transaction {
     doc._etag = etag;
     doc._attachments = 'attachments/';
     doc._ts = Math.floor(this.now / 1000);
-    const text = JSON.stringify(doc);
+    const text = exactStringify(doc);
     if (text.length > MAX_DOCUMENT_BYTES / 3 && Buffer.byteLength(text) > MAX_DOCUMENT_BYTES) throw wireTooLarge();
     this.#claim(id, doc);
     this.#staged.set(id, { item, open: text.slice(0, -1), etag, ttl, doc });

@@ -1,3 +1,4 @@
+import { exactParse } from '../wire/exact-json.ts';
 import type { StoredAccount } from '../storage/account.ts';
 import type { StoredDatabase, Throughput } from '../storage/holdings.ts';
 import { beginChanges } from '../feed/changes.ts';
@@ -23,7 +24,7 @@ export function restore(
   const after = addContainer(account, database, before.definition, throughput);
   for (const { item, at, text } of versions) {
     const tx = new Transaction(account, after, after.open(item.home.key), at);
-    tx.put(item.id, JSON.parse(text) as WireDoc);
+    tx.put(item.id, exactParse(text) as WireDoc);
     tx.commit();
   }
   for (const range of after.ranges) range.undo.forget(range.lsn);

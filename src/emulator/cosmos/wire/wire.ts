@@ -1,3 +1,4 @@
+import { exactParse } from './exact-json.ts';
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { MillraceError } from '../../../base/errors.ts';
@@ -107,7 +108,7 @@ const MAX_DEPTH = 132;
 export function parseJson(text: string): unknown {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = exactParse(text);
   } catch (error) {
     throw badRequest(`The input content is invalid because it is not well-formed JSON: ${(error as Error).message}`);
   }

@@ -1,6 +1,6 @@
 import { canonical } from '../../../base/json.ts';
 import { mapSettled } from '../../../base/map-settled.ts';
-import { fullKey } from '../../../cosmos/paths.ts';
+import { storedKey } from '../../../cosmos/paths.ts';
 import { Buckets } from './buckets.ts';
 import { type Moving, accessTo, documentsOf } from '../moving.ts';
 import { MovedDocuments, markOf } from '../documents.ts';
@@ -62,11 +62,11 @@ async function removeExtra(
       const mark = markOf(doc);
       // It leaves by itself, and its entry stays.
       if (mark?.cold) return false;
-      const keyed = fullKey(doc, of.left.keyPaths);
-      if (mark?.lsn === undefined || !('key' in keyed)) return false;
+      if (mark?.lsn === undefined) return false;
+      const key = storedKey(doc, of.left.keyPaths);
       // It may have come after the source was read, and a lagging replica may still show a deleted one.
       for (const settled of still ? [true] : [false, true]) {
-        if (await sources.read(keyed.key, String(doc['id']))) return false;
+        if (await sources.read(key, String(doc['id']))) return false;
         if (!settled) await clock.sleep(readLagMs, signal);
       }
       return targets.markGone(doc, { epoch: mark.epoch ?? 0, lsn: mark.lsn + 0.5 });
@@ -88,7 +88,6 @@ async function eachOf(
   const names = new Set(['id', '_etag', ...keyPaths.map(([name = '']) => name)]);
   const columns = [...names].map((name) => `c[${JSON.stringify(name)}]`).join(', ');
   for await (const doc of documentsOf<Stored>(of[side], whole ? 'SELECT *' : `SELECT ${columns}`, of, signal)) {
-    const keyed = fullKey(doc, keyPaths);
-    each(doc, canonical(['key' in keyed ? keyed.key : [], String(doc['id'])]));
+    each(doc, canonical([storedKey(doc, keyPaths), String(doc['id'])]));
   }
 }

@@ -5,7 +5,6 @@ import { UsageError } from '../../base/errors.ts';
 import { contractRules } from '../../contract/contract-rules.ts';
 import type { PipelineSource, Unloadable } from '../../contract/declared.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
-import { modelPath } from '../../pipeline/model-ref.ts';
 import type { Design, ModelDocuments } from '../../model/documents.ts';
 import { waiversIn } from '../../model/reader/common.ts';
 import { readDesign } from '../../model/reader/design.ts';
@@ -47,7 +46,7 @@ interface Located {
 
 /**
  * Looks for the documents in `directory`, else in the pipeline folder. A Markdown file with another name than theirs is a
- * data model that stands alone, unless it is the pipeline's.
+ * data model that stands alone.
  * @throws UsageError `model-missing`
  */
 async function locate(workspace: Workspace, directory: string | undefined): Promise<Located> {
@@ -60,9 +59,8 @@ async function locate(workspace: Workspace, directory: string | undefined): Prom
   const file = kind === 'file' && !OWN.has(basename(named)) && /\.(?:md|markdown)$/i.test(named) ? named : undefined;
   const folder = kind === 'file' ? dirname(named) : named;
   const declared = await workspace.declared(folder);
-  const pipeline = declared && 'pipeline' in declared ? declared.pipeline : undefined;
-  const design = pipeline ? modelPath(pipeline, folder) : join(folder, DESIGN_FILE);
-  if (file !== undefined && file !== design) return { folder, design: file, requirements: '', declared: undefined };
+  const design = join(folder, DESIGN_FILE);
+  if (file !== undefined) return { folder, design: file, requirements: '', declared: undefined };
   return { folder, design, requirements: join(dirname(design), REQUIREMENTS), declared };
 }
 

@@ -91,7 +91,13 @@ export async function declaredPipeline(
 ): Promise<DeclaredPipeline | undefined> {
   const file = pipelineFile(folder);
   if (file === undefined) return undefined;
-  const source = { file, text: await readFile(file, 'utf8') };
+  const modelFile = join(folder, MODEL_CODE);
+  const modelText = await readFile(modelFile, 'utf8').catch(() => undefined);
+  const source = {
+    file,
+    text: await readFile(file, 'utf8'),
+    ...(modelText !== undefined && { model: { file: modelFile, text: modelText } }),
+  };
   try {
     return { source, pipeline: await importPipeline(folder, importer) };
   } catch (error) {

@@ -1,5 +1,6 @@
 // The two documents of a folder, and the pipeline beside them if there is one.
-import { readdir, stat } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readFile, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { UsageError } from '../../base/errors.ts';
 import { contractRules } from '../../contract/contract-rules.ts';
@@ -102,17 +103,25 @@ export async function readPair(workspace: Workspace, directory: string | undefin
     ...(review && { review }),
   };
   const unloadable = declared && 'unloadable' in declared ? declared.unloadable : undefined;
+  const source = declared && {
+    ...declared.source,
+    ...(hasDesign && {
+      documentDigest: createHash('sha256')
+        .update(await readFile(design))
+        .digest('hex'),
+    }),
+  };
   return {
     folder,
     documents,
     pipeline: declared && 'pipeline' in declared ? declared.pipeline : undefined,
-    source: declared?.source,
+    source,
     unloadable,
     rules: [
       ...MODEL_RULES,
       ...contractRules(
         declared && 'pipeline' in declared ? declared.pipeline : undefined,
-        declared?.source,
+        source,
         declared && whyNot(declared),
       ),
     ],

@@ -89,7 +89,9 @@ it.each([
 
 it('containers and types that one side alone has', () => {
   const messages = (text: string) =>
-    found(text).flatMap(({ severity, message }) => (severity === 'error' ? [message] : []));
+    found(text)
+      .flatMap(({ severity, message }) => (severity === 'error' ? [message] : []))
+      .toSorted();
   expect(messages(DOCUMENT.replaceAll('OriginDays', 'OriginDates'))).toEqual([
     'Container OriginDates is in the document, but not in model.ts: did you mean OriginDays?',
     'Container OriginDays is in model.ts, but not in the document',

@@ -76,16 +76,21 @@ export async function pathsOf(
 }
 
 /**
- * Reads the documents and the pipeline. The documents are read even if the pipeline can't be loaded.
+ * Reads the documents and the pipeline. The documents are read even if the pipeline can't be loaded. `optional`: a pipeline
+ * needs no document.
  * @throws UsageError `model-missing`, `review-unreadable`, and the errors of the readers
  */
-export async function readPair(workspace: Workspace, directory: string | undefined): Promise<ReadPair> {
+export async function readPair(
+  workspace: Workspace,
+  directory: string | undefined,
+  { optional = false }: { readonly optional?: boolean } = {},
+): Promise<ReadPair> {
   const { folder, design, requirements, declared } = await locate(workspace, directory);
   const [hasDesign, hasRequirements] = [
     (await kindOf(design)) !== undefined,
     (await kindOf(requirements)) !== undefined,
   ];
-  if (!hasDesign && !hasRequirements) {
+  if (!hasDesign && !hasRequirements && !(optional && declared)) {
     const others = (await readdir(folder)).filter((name) => name.endsWith('.md'));
     throw missing(
       `${folder} has neither ${DESIGN_FILE} nor ${REQUIREMENTS}${suggestion(DESIGN_FILE, others) || suggestion(REQUIREMENTS, others)}`,

@@ -149,7 +149,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       await sink.write([entry(spec, { ...ORDER, cents: 1 }, { at: 4 })], signal);
       await sink.write([entry(spec, { ...two, lines: [{ sku: 'd', quantity: 4 }] }, { at: 7 })], signal);
       expect(await query('SELECT id, cents, rate, paid, note, placed_at FROM orders ORDER BY id')).toMatchObject([
-        { id: 'o1', cents: '1200', rate: '0.19', paid: true, note: 'n', placed_at: new Date(ORDER.placedAt) },
+        { id: 'o1', cents: '1200', rate: 0.19, paid: true, note: 'n', placed_at: new Date(ORDER.placedAt) },
         { id: 'o2', cents: '1200' },
       ]);
       expect(await query('SELECT id, position, sku, quantity FROM order_lines ORDER BY id, position')).toEqual([

@@ -59,6 +59,25 @@ describe('init', () => {
     expect(readFileSync(join(app, 'local.settings.example.json'), 'utf8')).toContain('"COSMOS_DATABASE": "shop"');
   });
 
+  it('begins with model.ts alone, and everything of it runs without a document', async () => {
+    expect(await run('init', 'bare', '--bare', '--yes')).toMatchObject({ code: 0, stderr: '' });
+    const app = join(place, 'bare');
+    mkdirSync(join(app, 'node_modules'));
+    symlinkSync(join(import.meta.dirname, '../../..'), join(app, 'node_modules/millrace'), 'dir');
+    expect(readdirSync(join(app, 'pipeline')).toSorted()).toEqual(['model.ts', 'pipeline.ts', 'workload.ts']);
+    expect(readdirSync(app)).not.toContain('README.md');
+    expect(readFileSync(join(app, 'pipeline/model.ts'), 'utf8')).toMatch(/^\/\/ by hand\n/);
+    await using dev = millrace(['dev', '--once', '--json'], { directory: app });
+    expect((await dev.ended).code).toBe(0);
+    expect(JSON.parse(dev.stdout)).toMatchObject({ verification: { different: 0, documents: { found: 114 } } });
+    await using plan = millrace(['plan'], { directory: app });
+    expect((await plan.ended).code).toBe(0);
+    expect(plan.stdout).toContain('The model has no examples');
+    await using infra = millrace(['model', 'infra', '--check'], { directory: app });
+    expect((await infra.ended).code).toBe(0);
+    expect(await run('init', 'both', '--bare', '--from', SHOP)).toMatchObject({ code: 2 });
+  });
+
   it('begins with somebody’s own documents', async () => {
     expect(await run('init', 'own', '--yes', '--from', join(SHOP, 'cosmosdb_data_model.md'))).toMatchObject({
       code: 0,

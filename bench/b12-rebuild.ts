@@ -61,7 +61,7 @@ function partsOf(database: Database, account: { endpoint: string; key: string })
   const containers = ['Source', 'Sink', 'SinkTwo'].map((name) => ({ name, partitionKey: ['/key'], types: [] }));
   const pipeline = {
     name: 'bench',
-    modelFile: '',
+    model: { containers: {} },
     sources: [],
     projections: [V1, V2],
     archives: [],

@@ -145,7 +145,7 @@ export const COLD: ArchiveSpec = {
 export const LOADED: { readonly pipeline: Pipeline; readonly model: Model } = {
   pipeline: {
     name: 'bench',
-    modelFile: 'bench.md',
+    model: { containers: {} },
     sources: [],
     projections: [COPY],
     archives: [COLD],

@@ -13,7 +13,7 @@ const { signal } = new AbortController();
 
 const PIPELINE: Pipeline = {
   name: 'bench',
-  modelFile: 'none',
+  model: { containers: {} },
   tenant: 'tenantId',
   sources: [],
   projections: [],

@@ -5,15 +5,16 @@ import { Client } from 'pg';
 import { entryId } from '../src/pipeline/sink-id.ts';
 import type { Doc, TableEntry } from '../src/pipeline/specs.ts';
 import { table } from '../src/pipeline/builders/table.ts';
-import { model } from '../src/pipeline/model-ref.ts';
 import { withRows } from '../src/pipeline/tables/bind.ts';
 import { layoutOf } from '../src/pipeline/tables/layout.ts';
 import type { Model } from '../src/model/model.ts';
+import { typeOfExamples } from '../test/support/type-of-examples.ts';
 import { migrateTables } from '../src/procedures/sql/migrate.ts';
 import { openDatabase } from '../src/postgres/database.ts';
 import { tableSink } from '../src/access/tables/table-sink.ts';
 import { NO_POSTGRES, startPostgres } from '../test/support/postgres.ts';
 import { type Benchmark, type Figure, plain } from './support/measure.ts';
+import { namesOf } from '../test/support/names-of.ts';
 
 const ROWS = Number(process.env['MILLRACE_BENCH_ROWS'] ?? 1_000_000);
 /** As a page of the feed, of one tenant. */
@@ -38,14 +39,14 @@ const MODEL: Model = {
     {
       name: 'Orders',
       partitionKey: ['/storeId'],
-      types: [{ name: 'order', examples: [order(0)], at }],
+      types: [typeOfExamples('order', [order(0)], at)],
       at,
       places: {},
     },
   ],
 };
 const PIPELINE = { tenant: 'storeId', sources: [] };
-const m = model<{ Orders: { order: Doc } }>('./m.md');
+const m = namesOf<{ Orders: { order: Doc } }>();
 
 /** Rows a second of this process's own way, and of COPY into a table with the same key. */
 export const b24: Benchmark = {

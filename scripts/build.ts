@@ -65,7 +65,13 @@ for (const [name, from] of Object.entries(FROM_LIBRARIES))
   cpSync(createRequire(import.meta.url).resolve(from), join(dist, 'src/dashboard/page', name));
 // The documents belong beside their pipelines, and what `init` copies beside its code.
 for (const file of globSync(
-  ['examples/*/*.md', 'examples/*/data/*.gz', 'src/host/init/template/**/*', 'src/dashboard/page/**/*'],
+  [
+    'examples/*/*.md',
+    'examples/*/model.examples.json',
+    'examples/*/data/*.gz',
+    'src/host/init/template/**/*',
+    'src/dashboard/page/**/*',
+  ],
   {
     cwd: root,
     withFileTypes: true,
@@ -74,13 +80,6 @@ for (const file of globSync(
   if (!file.isFile()) continue;
   const from = join(file.parentPath, file.name);
   cpSync(from, join(dist, relative(root, from)));
-}
-
-// So that a cold start reads no document.
-for (const file of globSync('dist/examples/*/pipeline.js', { cwd: root })) {
-  const cli = [join(dist, 'src/cli/main.js'), 'model', 'build', '--pipeline', join(root, dirname(file))];
-  const { status } = spawnSync(process.execPath, cli, { stdio: ['ignore', 'ignore', 'inherit'] });
-  if (status !== 0) process.exit(status ?? 1);
 }
 
 interface Bundle {

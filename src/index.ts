@@ -1,5 +1,28 @@
 // The exports for a pipeline: declarations only, nothing that runs.
-export { model } from './pipeline/model-ref.ts';
+export {
+  autoscale,
+  container,
+  defineModel,
+  document,
+  documentWithoutType,
+  indexed,
+  manual,
+  ordered,
+} from './model/code/define-model.ts';
+export {
+  any,
+  bool,
+  day,
+  int,
+  list,
+  moment,
+  nullable,
+  number,
+  object,
+  oneOf,
+  optional,
+  text,
+} from './model/code/fields.ts';
 export { copy } from './pipeline/builders/copy.ts';
 export { aggregate } from './pipeline/builders/aggregate.ts';
 export { reference } from './pipeline/builders/reference.ts';
@@ -18,6 +41,9 @@ export { publish } from './pipeline/builders/publish.ts';
 export { ingest } from './pipeline/builders/ingest.ts';
 export { timeWindow, type WindowUnit } from './pipeline/time-window.ts';
 export { definePipeline, source } from './pipeline/pipeline.ts';
+export type { ContainerOptions, Infer, ModelOf, ModelOptions, Type } from './model/code/define-model.ts';
+export type { FieldOf } from './model/code/fields.ts';
+export type { Field, FieldKind, Fields } from './model/fields.ts';
 export type { CopyOptions } from './pipeline/builders/copy.ts';
 export type { AggregateOptions } from './pipeline/builders/aggregate.ts';
 export type { ReferenceOptions } from './pipeline/builders/reference.ts';
@@ -36,7 +62,7 @@ export type { PublishOptions } from './pipeline/builders/publish.ts';
 export type { IngestOptions } from './pipeline/builders/ingest.ts';
 export type { Measure, Measures } from './pipeline/builders/measures.ts';
 export type { PipelineOptions, SourceOptions } from './pipeline/pipeline.ts';
-export type { JoinOf, ModelOf, On, Options, Row, Type } from './pipeline/types.ts';
+export type { JoinOf, On, Options, Row } from './pipeline/types.ts';
 export type {
   ArchiveSpec,
   Doc,

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import type { LoadOptions, Step } from 'millrace';
-import type { Airport, Flight } from './model.types.ts';
+import type { Airport, Flight } from './model.ts';
 
 type FlightRow = Readonly<Record<'date' | 'delay' | 'distance' | 'origin' | 'destination', string>>;
 type AirportRow = Readonly<Record<'iata' | 'name' | 'city' | 'state' | 'country' | 'latitude' | 'longitude', string>>;

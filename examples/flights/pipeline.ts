@@ -1,8 +1,6 @@
 // What is derived from flights and airports. Section "Change Feed Projections" of the data model says the same in words.
-import { aggregate, archive, copy, definePipeline, model, source } from 'millrace';
-import type { Flights } from './model.types.ts';
-
-const m = model<Flights>('./cosmosdb_data_model.md');
+import { aggregate, archive, copy, definePipeline, source } from 'millrace';
+import { m } from './model.ts';
 
 /** The part before the blank of `2001/01/01 00:47`. */
 const day = (date: string): string => date.slice(0, 10);

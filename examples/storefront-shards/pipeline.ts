@@ -1,8 +1,6 @@
 // The storefront over the shards of a shard map: each store is on one of them, and the totals of all stores are in one place.
-import { aggregate, copy, definePipeline, global, model, reference, shardMap, source } from 'millrace';
-import type { Order, StorefrontShards } from './model.types.ts';
-
-const m = model<StorefrontShards>('./cosmosdb_data_model.md');
+import { aggregate, copy, definePipeline, global, reference, shardMap, source } from 'millrace';
+import { type Order, m } from './model.ts';
 
 const counts = (order: Order): boolean => order.status !== 'cancelled';
 const day = (order: Order): string => order.placedAt.slice(0, 10);

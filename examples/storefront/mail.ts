@@ -1,5 +1,5 @@
 import type { Effect } from 'millrace';
-import type { Order } from './model.types.ts';
+import type { Order } from './model.ts';
 
 /**
  * Reports a shipped order to the mail service; without SHIPPED_WEBHOOK it does nothing. The service recognises a repetition

@@ -1,22 +1,8 @@
 // What is derived in the shop. Section "Change Feed Projections" of the data model says the same in words.
-import {
-  aggregate,
-  archive,
-  copy,
-  definePipeline,
-  embed,
-  embedEach,
-  model,
-  react,
-  reference,
-  send,
-  source,
-} from 'millrace';
+import { aggregate, archive, copy, definePipeline, embed, embedEach, react, reference, send, source } from 'millrace';
 import { tellShipped } from './mail.ts';
-import type { Order, Storefront } from './model.types.ts';
+import { type Order, m } from './model.ts';
 import { searchIndex } from './search/sink.ts';
-
-const m = model<Storefront>('./cosmosdb_data_model.md');
 
 const OPEN = ['placed', 'paid', 'packed'];
 const counts = (order: Order): boolean => order.status !== 'cancelled';

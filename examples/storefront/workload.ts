@@ -1,7 +1,7 @@
 // A shop's history, made up from a seed: catalogue, customers and orders are created, then lived with: orders are paid,
 // packed, changed, cancelled and withdrawn; prices, names and SKUs change; customers are erased.
 import type { LoadOptions, Step } from 'millrace';
-import type { Country, Customer, Order, OrderLine, Product, Store, Variant } from './model.types.ts';
+import type { Country, Customer, Order, Product, Store, Variant } from './model.ts';
 import { type Dice, dice } from './dice.ts';
 import { CITIES, COLOURS, COUNTRIES, FIRST, GOODS, LAST, SIZES } from './names.ts';
 
@@ -155,7 +155,7 @@ class Shop {
     });
   }
 
-  #lines(storeId: string): OrderLine[] {
+  #lines(storeId: string): Order['lines'] {
     const sold = this.#variants.filter((variant) => variant.storeId === storeId && variant.deletedAt === undefined);
     return Array.from({ length: 1 + this.dice.below(4) }, () => {
       const { id: variantId, productId, priceCents } = this.dice.pick(sold);
@@ -230,6 +230,6 @@ const timeOf = (step: number): string => {
   const second = Math.floor((step * 10 * 86_400) / (ORDERS + CHANGES));
   return new Date(Date.UTC(2026, 2, 1) + second * 1000).toISOString().replace('.000Z', 'Z');
 };
-const total = (lines: readonly OrderLine[]): number =>
+const total = (lines: Order['lines']): number =>
   lines.reduce((cents, line) => cents + line.quantity * line.priceCents, 0);
 const two = (number: number): string => String(number).padStart(2, '0');

@@ -1,9 +1,7 @@
 // The shop's documents as tables of PostgreSQL. Section "Change Feed Projections" of the data model says the same in
 // words, and queries.sql has what a dashboard asks.
-import { definePipeline, model, source, table } from 'millrace';
-import type { StorefrontTables } from './model.types.ts';
-
-const m = model<StorefrontTables>('./cosmosdb_data_model.md');
+import { definePipeline, source, table } from 'millrace';
+import { m } from './model.ts';
 
 export default definePipeline({
   name: 'tables',

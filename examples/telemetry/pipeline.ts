@@ -1,10 +1,8 @@
 // Devices → event hub → readings → hours → event hub, and days that are over → blobs. Section "Change Feed Projections"
 // of the data model says the same in words.
-import { aggregate, archive, definePipeline, ingest, model, publish } from 'millrace';
+import { aggregate, archive, definePipeline, ingest, publish } from 'millrace';
 import { readMessage } from './message.ts';
-import type { Telemetry } from './model.types.ts';
-
-const m = model<Telemetry>('./cosmosdb_data_model.md');
+import { m } from './model.ts';
 
 export default definePipeline({
   name: 'telemetry',

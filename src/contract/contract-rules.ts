@@ -11,6 +11,7 @@ import { ingests } from './ingests.ts';
 import { keys } from './keys.ts';
 import { aggregatesAndArchives } from './aggregates-and-archives.ts';
 import { loadRules } from './load.ts';
+import { modelCode } from './model-code.ts';
 import { rows } from './rows.ts';
 import { shards } from './shards.ts';
 import { start } from './start.ts';
@@ -26,6 +27,7 @@ export function contractRules(pipeline?: Pipeline, source?: PipelineSource, unlo
     keys,
     aggregatesAndArchives,
     loadRules,
+    modelCode,
     start,
     tenancy,
     shards,

@@ -4,10 +4,17 @@ import type { SourceLine } from '../model/model.ts';
 import type { DerivedSpec, Pipeline, SourceRef } from '../pipeline/specs.ts';
 import { feedReaders } from '../pipeline/pipeline.ts';
 
-/** The text of pipeline.ts, to find lines in. */
-export interface PipelineSource {
+export interface SourceText {
   readonly file: string;
   readonly text: string;
+}
+
+/** The text of pipeline.ts, to find lines in. */
+export interface PipelineSource extends SourceText {
+  /** The text of the model.ts beside it. Absent: there is none. */
+  readonly model?: SourceText;
+  /** SHA-256 of the data-model document. Absent: there is none. */
+  readonly documentDigest?: string;
 }
 
 /** Why an existing pipeline.ts can't be checked. */
@@ -39,12 +46,12 @@ export class Contract {
   readonly pipeline: Pipeline | undefined;
   readonly unloadable: Unloadable | undefined;
   readonly declared: readonly Declared[];
-  readonly #source: PipelineSource | undefined;
+  readonly source: PipelineSource | undefined;
 
   constructor(pipeline: Pipeline | undefined, source: PipelineSource | undefined, unloadable?: Unloadable) {
     this.pipeline = pipeline;
     this.unloadable = unloadable;
-    this.#source = source;
+    this.source = source;
     const specs = pipeline ? feedReaders(pipeline) : [];
     this.declared = specs.map((spec, at) =>
       this.#declare(spec, specs.slice(0, at).filter(({ name }) => name === spec.name).length),
@@ -89,9 +96,9 @@ export class Contract {
    */
   at(declared: Declared, word?: string, within?: string): SourceLine {
     const from = within === undefined ? declared.at : this.at(declared, within);
-    if (!this.#source || word === undefined) return from;
+    if (!this.source || word === undefined) return from;
     const { at } = declared;
-    const lines = this.#source.text.split('\n');
+    const lines = this.source.text.split('\n');
     const next = this.declared
       .filter((other) => other.at.line > at.line)
       .map((other) => other.at.line)
@@ -124,7 +131,7 @@ export class Contract {
 
   /** The line of the name as a string literal, of which each version has one; else the first line. */
   placeOf(name: string, before = 0): SourceLine {
-    const { file = 'pipeline.ts', text = '' } = this.#source ?? {};
+    const { file = 'pipeline.ts', text = '' } = this.source ?? {};
     const escaped = name.replaceAll(/[^\w]/g, String.raw`\$&`);
     const places = [...text.matchAll(new RegExp(`(['"\`])${escaped}\\1`, 'g'))].map(({ index }) => index);
     return { file, line: text.slice(0, places[before] ?? places[0] ?? 0).split('\n').length };

@@ -7,7 +7,7 @@ import { isEmptied } from '../pipeline/emptied.ts';
 import { feedReaders, sourcesOf } from '../pipeline/pipeline.ts';
 import { joinsShards, wholeOf } from '../pipeline/places.ts';
 import type { SourceContainer, SourceMarks, TypeRules } from '../feed/reading/mapper.ts';
-import type { Model } from '../model/model.ts';
+import { type Model, typeOf } from '../model/model.ts';
 import { aggregateRunner } from '../kinds/aggregate/aggregate-runner.ts';
 import type { ColdRead } from '../kinds/archive/cold-read.ts';
 import { type LiveHalfOptions, type Sift, liveHalf } from '../kinds/archive/live-half.ts';
@@ -24,7 +24,6 @@ import { referenceRunner } from '../kinds/reference/reference-runner.ts';
 import { publishRunner } from '../kinds/publish/publish-runner.ts';
 import type { Runner } from '../kinds/runner.ts';
 import { sendRunner } from '../kinds/send/send-runner.ts';
-import { shapeOf } from '../kinds/sink-type.ts';
 import { tableRunner } from '../kinds/table/table-runner.ts';
 import type { EventHubSink } from '../access/event-hub.ts';
 import { sharedError } from '../base/shared-errors.ts';
@@ -107,7 +106,7 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
     const sink = sinkContainer(spec.into.container, model);
     const typed = {
       ...options,
-      shape: shapeOf(model, spec.typedAs ?? spec.into),
+      fields: typeOf(model, spec.typedAs ?? spec.into)?.fields,
       tenant: spec.acrossTenants ? undefined : tenantRuleOf(pipeline, model, spec.from.container),
     };
     if (spec.kind === 'reference') return referenceRunner(spec, sink, typed);

@@ -27,7 +27,6 @@ import { leasesList } from '../verbs/leases/list.operation.ts';
 import { leasesRewind } from '../verbs/leases/rewind.operation.ts';
 import { modelReview } from '../verbs/model/review.operation.ts';
 import { modelApply } from '../verbs/model/apply.operation.ts';
-import { modelBuild } from '../verbs/model/build.operation.ts';
 import { modelCheck } from '../verbs/model/check.operation.ts';
 import { modelCost } from '../verbs/model/cost.operation.ts';
 import { modelImport } from '../verbs/model/import.operation.ts';
@@ -108,7 +107,6 @@ export const verbs: readonly Operation[] = [
   modelReview,
   modelApply,
   modelInfra,
-  modelBuild,
   modelImport,
   modelPropose,
   projectionsList,

@@ -3,11 +3,9 @@ import { sharedError } from '../base/shared-errors.ts';
 import type { MillraceError } from '../base/errors.ts';
 import { isObject, shown } from '../base/json.ts';
 import { mayBeRounded, pointerPart, sayRounded } from '../base/whole-numbers.ts';
-import type { SourceRef } from '../pipeline/specs.ts';
 import { type TenantRule, crossing } from '../pipeline/tenant.ts';
 import type { Change } from '../feed/reading/change.ts';
-import type { Model } from '../model/model.ts';
-import { type ObjectShape, type Shape, seeObject } from '../model/types/shape.ts';
+import type { Field, FieldKind, Fields } from '../model/fields.ts';
 import { projectionsError } from './errors.ts';
 
 /** A value in a document that its type doesn't allow. */
@@ -23,29 +21,20 @@ export interface Misfits {
   readonly type?: Misfit;
 }
 
-/** The union of the examples of a type; undefined where the model has none. */
-export function shapeOf(model: Model, { container, type }: SourceRef): ObjectShape | undefined {
-  const found = model.containers.find(({ name }) => name === container)?.types.find(({ name }) => name === type);
-  if (!found || found.examples.length === 0) return undefined;
-  const shape: ObjectShape = { seen: 0, fields: new Map() };
-  for (const example of found.examples) seeObject(shape, example);
-  return shape;
-}
-
 /** The first misfit of each kind. `except`: fields that are added later. */
-export function misfitsOf(document: object, shape: ObjectShape | undefined, except?: ReadonlySet<string>): Misfits {
+export function misfitsOf(document: object, type: Fields | undefined, except?: ReadonlySet<string>): Misfits {
   const found: { never?: Misfit; type?: Misfit } = {};
   const look: Look = {
     never: (path, why) => void (found.never ??= { path, why }),
     type: (path, why) => void (found.type ??= { path, why }),
   };
-  fields(document as Record<string, unknown>, shape, '', look, [], except);
+  visitFields(document as Record<string, unknown>, type, '', look, [], except);
   return found;
 }
 
 export interface FitOptions {
-  /** The shape that the model gives the sink's documents. */
-  readonly shape?: ObjectShape | undefined;
+  /** What the model gives the sink's documents. */
+  readonly fields?: Fields | undefined;
   /** How a document states its tenant, which must be its source's. Absent: the projection writes across tenants. */
   readonly tenant?: TenantRule | undefined;
 }
@@ -54,11 +43,11 @@ export interface FitOptions {
 export type Fit = (change: Change, document: object, except?: ReadonlySet<string>) => void;
 
 export const fitOf =
-  (projection: string, { shape, tenant: rule }: FitOptions): Fit =>
+  (projection: string, { fields, tenant: rule }: FitOptions): Fit =>
   ({ tenant }, document, except) => {
     const crossed = rule && tenant !== undefined ? crossing(rule, tenant, projection, document) : undefined;
     if (crossed) throw crossed;
-    const { never, type } = misfitsOf(document, shape, except);
+    const { never, type } = misfitsOf(document, fields, except);
     if (never) throw notStorable(projection, never);
     if (type) throw notOfType(projection, type);
   };
@@ -89,43 +78,46 @@ interface Look {
 
 type Holders = readonly unknown[];
 
-function visit(given: unknown, shape: Shape | undefined, path: string, look: Look, holders: Holders): void {
+function visit(given: unknown, field: Field | undefined, path: string, look: Look, holders: Holders): void {
   const value = asJson(given);
   if (typeof value === 'number' && !Number.isFinite(value))
     return look.never(path, `is ${value}, which JSON can't hold`);
   if (typeof value === 'number' && mayBeRounded(value)) return look.never(path, sayRounded(value));
   if (given instanceof Date && value === null) return look.never(path, "is an invalid date, which JSON can't hold");
   if (typeof value === 'bigint') return look.never(path, `is the BigInt ${value}, which JSON can't hold`);
+  const known = field && field.kind !== 'any' ? field : undefined;
   if (isObject(value) || Array.isArray(value)) {
     if (holders.includes(value)) return look.never(path, "contains itself, which JSON can't hold");
     const within = [...holders, value];
     if (Array.isArray(value)) {
-      if (shape && !shape.list) look.type(path, `is a list, not ${said(shape)}`);
+      if (known && known.kind !== 'list') look.type(path, `is a list, not ${said(known)}`);
       for (const [at, element] of value.entries())
-        visit(element ?? null, shape?.elements, `${path}/${at}`, look, within);
+        visit(element ?? null, known?.element, `${path}/${at}`, look, within);
     } else {
-      if (shape && !shape.object && isKnown(shape)) look.type(path, `is an object, not ${said(shape)}`);
-      fields(value, shape?.object, path, look, within);
+      if (known && known.kind !== 'object') look.type(path, `is an object, not ${said(known)}`);
+      visitFields(value, known?.fields, path, look, within);
     }
     return;
   }
-  const kind = value === null ? 'null' : typeof value;
-  if (shape && isKnown(shape) && !shape.scalars.has(kind)) look.type(path, `is ${shown(value)}, not ${said(shape)}`);
+  const fits = value === null ? known?.isNullable : known && typeof value === JSON_TYPE[known.kind];
+  if (known && !fits) look.type(path, `is ${shown(value)}, not ${said(known)}`);
 }
 
-function fields(
+function visitFields(
   value: Readonly<Record<string, unknown>>,
-  shape: ObjectShape | undefined,
+  fields: Fields | undefined,
   path: string,
   look: Look,
   holders: Holders,
   except?: ReadonlySet<string>,
 ): void {
-  for (const [name, { seen }] of shape?.fields ?? [])
-    if (seen === shape?.seen && !except?.has(name) && isLeftOut(value[name]))
+  for (const [name, { isOptional }] of Object.entries(fields ?? {}))
+    if (!isOptional && !except?.has(name) && isLeftOut(value[name]))
       look.never(pointer(path, name), 'is undefined, but every document of the type has it');
-  for (const [name, member] of Object.entries(value))
-    if (!isLeftOut(member)) visit(member, shape?.fields.get(name)?.shape, pointer(path, name), look, holders);
+  for (const [name, member] of Object.entries(value)) {
+    const field = fields && Object.hasOwn(fields, name) ? fields[name] : undefined;
+    if (!isLeftOut(member)) visit(member, field, pointer(path, name), look, holders);
+  }
 }
 
 /** As JSON.stringify sees it. */
@@ -137,12 +129,19 @@ function asJson(value: unknown): unknown {
 const isLeftOut = (value: unknown): boolean =>
   value === undefined || typeof value === 'function' || typeof value === 'symbol';
 
-/** False for a shape that no example filled: nothing is known about it. */
-const isKnown = (shape: Shape): boolean => shape.scalars.size > 0 || shape.list || shape.object !== undefined;
+/** As `typeof` says it; lists and objects are told apart before. */
+const JSON_TYPE: Readonly<Partial<Record<FieldKind, string>>> = {
+  text: 'string',
+  moment: 'string',
+  day: 'string',
+  int: 'number',
+  number: 'number',
+  bool: 'boolean',
+};
 
-function said(shape: Shape): string {
-  const kinds = [...shape.scalars].map((kind) => (kind === 'null' ? 'null' : `a ${kind}`));
-  return [...kinds, ...(shape.list ? ['a list'] : []), ...(shape.object ? ['an object'] : [])].join(' or ');
+function said({ kind, isNullable }: Field): string {
+  const name = kind === 'object' ? 'an object' : `a ${JSON_TYPE[kind] ?? kind}`;
+  return isNullable ? `${name} or null` : name;
 }
 
 const pointer = (path: string, name: string): string => `${path}/${pointerPart(name)}`;

@@ -104,7 +104,7 @@ const uniqueForm = ({ uniqueKeyPolicy }: ContainerDefinition): unknown =>
   (uniqueKeyPolicy?.uniqueKeys ?? []).map(({ paths }) => canonical(paths)).toSorted();
 
 /** The service adds defaults, always excludes `/_etag/?`, and returns paths in any order. */
-function indexingForm(policy: IndexingPolicy = {}): unknown {
+export function indexingForm(policy: IndexingPolicy = {}): unknown {
   return {
     mode: policy.indexingMode ?? 'consistent',
     automatic: policy.automatic ?? true,

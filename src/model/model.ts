@@ -1,4 +1,5 @@
 import { isObject } from '../base/json.ts';
+import type { Fields } from './fields.ts';
 
 /** The place of a fact in a document; lines count from 1. */
 export interface SourceLine {
@@ -29,6 +30,8 @@ export interface IndexingPolicy {
 export interface DocumentType {
   /** Value of the discriminator `type`; the container's name in lower case if its examples have no `type`. */
   readonly name: string;
+  /** Empty: nothing is known of them. */
+  readonly fields: Fields;
   readonly examples: readonly Readonly<Record<string, unknown>>[];
   readonly at: SourceLine;
 }
@@ -99,9 +102,12 @@ export const containerOf = ({ containers }: Model, name: string | undefined): Co
 export const keyPathsOf = (model: Model, name: string): readonly string[] =>
   containerOf(model, name)?.partitionKey ?? [];
 
+export const typeOf = (model: Model, of: TypeName | undefined): DocumentType | undefined =>
+  containerOf(model, of?.container)?.types.find(({ name }) => name === of?.type);
+
 /** Empty if the document doesn't have the type. */
 export const examplesOf = (model: Model, of: TypeName | undefined): DocumentType['examples'] =>
-  containerOf(model, of?.container)?.types.find(({ name }) => name === of?.type)?.examples ?? [];
+  typeOf(model, of)?.examples ?? [];
 
 /** The value of a document at a path such as a key level, `/address/city`. */
 export const exampleValueAt = (document: unknown, path: string): unknown =>

@@ -13,5 +13,5 @@ export const unindexed = ({
   dateField,
 }: ArchiveSpec): { readonly message: string; readonly hint: string } => ({
   message: `Archive ${name}: ${from.container} has no index of ${dateField}, so each sweep reads all of the container's documents`,
-  hint: `Include \`/${dateField}/?\` in the indexing policy of ${from.container} in the data-model document, and exclude it nowhere. Then run \`millrace model apply\`.`,
+  hint: `Include \`/${dateField}/?\` in the indexing policy of ${from.container} in the model, and exclude it nowhere. Then run \`millrace model apply\`.`,
 });

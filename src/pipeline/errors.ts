@@ -3,7 +3,7 @@ import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 export const DEFINITION_ERRORS = {
   'table-field': {
     meaning: "A document has a field that its table has no column for, and the projection declares `extra: 'refuse'`.",
-    hint: "Add the field to an example of the data-model document, or declare it in `columns`; or declare `extra: 'keep'`.",
+    hint: "Add the field to the model, or declare it in `columns`; or declare `extra: 'keep'`.",
   },
   'table-value': {
     meaning: 'A document has a value that its column doesn’t hold exactly.',
@@ -14,12 +14,12 @@ export const DEFINITION_ERRORS = {
     hint: 'Return the source’s tenant from `map` or `groupBy`. If the projection is meant to combine tenants, declare `acrossTenants: true`.',
   },
   'tenant-invalid': {
-    meaning: 'A tenant is not a value of the type that the data model’s examples have, or is only white space.',
-    hint: 'Write the tenant as the examples of the data-model document do.',
+    meaning: 'A tenant is not a value of the type that the model’s fields have, or is only white space.',
+    hint: 'Write the tenant as the model’s field says.',
   },
   'tenant-missing': {
     meaning: 'A document of a container that belongs to tenants has no tenant: the field is missing, null or empty.',
-    hint: 'Give the document its tenant. If all tenants share the container, say in its Purpose that it is reference data.',
+    hint: 'Give the document its tenant. If all tenants share the container, state `reference: true` for it in the model.',
   },
 } as const satisfies ErrorCatalogue;
 

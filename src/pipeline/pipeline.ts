@@ -12,7 +12,8 @@ import type {
 import { isOutside, projectionId } from './specs.ts';
 import { type Declaration, about, error, plain, ref } from './declaration.ts';
 import type { IngestDeclaration } from './builders/ingest.ts';
-import { MODEL_FILE, type ModelFile, type Type } from './types.ts';
+import { MODEL, type ModelRef } from '../model/code/define-model.ts';
+import type { Type } from './types.ts';
 
 export interface SourceOptions<S extends object> {
   /** The type that the rules are for. */
@@ -45,8 +46,8 @@ export interface PipelineOptions {
    * only some of the changes. Another name means new leases, which read every feed from its beginning. Default `millrace`.
    */
   readonly name?: string;
-  /** The data-model document: `model<Shop>('./cosmosdb_data_model.md')`. */
-  readonly model: ModelFile;
+  /** The model of the containers, from `model.ts`. */
+  readonly model: ModelRef;
   /** Tenant field, first level of every large container's key. */
   readonly tenant?: string;
   /** The pipeline reads the feeds of all shards of a shard map: `shardMap('tenants')`. Absent: those of one database. */
@@ -85,7 +86,7 @@ export function definePipeline(options: PipelineOptions): Pipeline {
   }
   return {
     name,
-    modelFile: options.model[MODEL_FILE],
+    model: options.model[MODEL],
     ...(tenant !== undefined && { tenant }),
     ...(shards !== undefined && { shards }),
     sources,

@@ -1,6 +1,7 @@
 // The plain form of declarations, which the typed builders return and which plan, engine and oracle read. Documents are
 // untyped here; the builders check the types.
 
+import type { ModelCode } from '../model/code/define-model.ts';
 import type { Sink, TableStore } from './outside-sink.ts';
 
 export type {
@@ -393,8 +394,7 @@ export interface PipelinePart {
 export interface Pipeline {
   /** Part of its lease names: it separates its leases from those of other pipelines on the same containers. */
   readonly name: string;
-  /** The data-model document's path or URL, as given to `model()`. */
-  readonly modelFile: string | URL;
+  readonly model: ModelCode;
   /** Tenant field, first level of every large container's key. */
   readonly tenant?: string;
   /** Absent: the pipeline works on one place. */

@@ -16,12 +16,11 @@ export interface TenantRule {
 
 type Tenanted = Pick<Pipeline, 'tenant'>;
 
-/** Undefined: the pipeline declares no tenant. The model's examples say whether its values are texts or numbers. */
+/** Undefined: the pipeline declares no tenant. The model's fields say whether its values are texts or numbers. */
 export function tenantRule({ tenant: field }: Tenanted, { containers }: Model): TenantRule | undefined {
   if (field === undefined) return undefined;
-  const values = containers.flatMap(({ types }) => types.flatMap(({ examples }) => examples.map((one) => one[field])));
-  const known = values.filter((value) => value !== undefined && value !== null);
-  const numbers = known.length > 0 && known.every((value) => typeof value === 'number');
+  const known = containers.flatMap(({ types }) => types.flatMap(({ fields }) => fields[field]?.kind ?? []));
+  const numbers = known.length > 0 && known.every((kind) => kind === 'int' || kind === 'number');
   return { field, kind: numbers ? 'number' : 'string' };
 }
 
@@ -32,11 +31,9 @@ export function tenantRuleOf(pipeline: Tenanted, model: Model, name: string): Te
   return container && isOfTenants(container, rule.field) ? rule : undefined;
 }
 
-/** Whether a container's documents each belong to a tenant: the key or an example has the field. */
+/** Whether a container's documents each belong to a tenant: the key or a type has the field. */
 export const isOfTenants = ({ reference, partitionKey, types }: Container, field: string): boolean =>
-  !reference &&
-  (partitionKey.includes(`/${field}`) ||
-    types.some(({ examples }) => examples.some((one) => Object.hasOwn(one, field))));
+  !reference && (partitionKey.includes(`/${field}`) || types.some(({ fields }) => Object.hasOwn(fields, field)));
 
 /**
  * Whether all documents of one full partition key have one tenant, because the tenant is a level of the key. Only then may

@@ -1,32 +1,13 @@
-// The types that check a declaration against the model document. Only `MODEL_FILE` exists at run time.
-import type { Pipeline } from './specs.ts';
+// The types that check a declaration against the model. Only `GLOBAL` exists at run time.
+import type { Type } from '../model/code/define-model.ts';
 
-declare const DOCUMENT: unique symbol;
-
-/** One document type of one container, by the names of the model document. */
-export interface Type<D extends object> {
-  readonly container: string;
-  readonly type: string;
-  readonly [DOCUMENT]?: (doc: D) => D;
-}
+export type { Type };
 
 /** Marks a type whose container is in the global place (`global`). */
 export const GLOBAL = Symbol.for('millrace: global');
 
 /** A type in the global place, as `into` of a copy or an aggregate. */
 export type GlobalType<D extends object> = Type<D> & { readonly [GLOBAL]: true };
-
-/** Path of the model document. It is a symbol, so that it can't equal a container's name. */
-export const MODEL_FILE = Symbol.for('millrace.model.file');
-
-export interface ModelFile {
-  readonly [MODEL_FILE]: Pipeline['modelFile'];
-}
-
-/** `m.Container.type`, for the S that `millrace model types` generates. */
-export type ModelOf<S> = ModelFile & {
-  readonly [C in keyof S]: { readonly [T in keyof S[C]]: S[C][T] extends object ? Type<S[C][T]> : never };
-};
 
 /**
  * Equality join: joined document's field → field of the document being copied. It is data, so Millrace can follow it in

@@ -15,8 +15,6 @@ import type { HubClients } from '../access/hub-clients.ts';
 export interface LoadedPipeline {
   readonly folder: string;
   readonly pipeline: Pipeline;
-  /** Path of the data-model document. */
-  readonly modelFile: string;
   readonly model: Model;
 }
 

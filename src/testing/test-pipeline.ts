@@ -38,18 +38,18 @@ export const onePartitionEach = (model: Model): Model => ({
 });
 
 /**
- * Opens the pipeline of a folder for tests, with the containers of the data-model document, in memory, in this process.
+ * Opens the pipeline of a folder for tests, with the containers of its model, in memory, in this process.
  * @throws UsageError for the same problems as `millrace dev`
  */
 export async function testPipeline(folder: string): Promise<TestPipeline> {
-  const { pipeline, modelFile, model: stated } = await loadPipeline(folder);
+  const { pipeline, model: stated } = await loadPipeline(folder);
   const model = onePartitionEach(stated);
   const { startEmulator } = await import('../emulator/index.ts');
   const emulator = await startEmulator();
   const client = new CosmosClient({ ...emulator.clientOptions, consistencyLevel: 'Session' });
   const tables = pipeline.effects.some(({ kind }) => kind === 'table') ? await openTables() : undefined;
   // Tests cover what is written to containers and tables: this kit sweeps no archive, publishes and ingests no events.
-  const written = { folder, modelFile, model, pipeline: { ...pipeline, archives: [], publishes: [], ingests: [] } };
+  const written = { folder, model, pipeline: { ...pipeline, archives: [], publishes: [], ingests: [] } };
   const loaded = tables ? withTables(written, tables.database) : written;
   let scenarios = 0;
   const close = async (): Promise<void> => {
@@ -74,7 +74,7 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
       const of = model.containers.find(({ name }) => name === container);
       const found = of?.types.find(({ name }) => name === type);
       if (of && found) return documentsLike(of, found, options);
-      throw sharedError('not-found', `${modelFile} has no example of ${container}/${type}`);
+      throw sharedError('not-found', `model.ts has no ${container}/${type}`);
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -13,11 +13,14 @@ import { operationsError } from '../procedures/errors.ts';
 import { defineOperation } from './operation.ts';
 import { plural } from '../procedures/table.ts';
 import { runtimeError } from '../runtime/errors.ts';
+import { modelOf } from '../runtime/pipeline/load-pipeline.ts';
 import type { Workspace } from '../runtime/workspace.ts';
 
 /** The result of `millrace plan`. With an error in `findings` no host would start. */
 interface Planned extends PipelinePlan {
   readonly findings: readonly Finding[];
+  /** The model has no examples, so that a function that changes under its version isn't noticed. */
+  readonly unguarded?: true;
   /** The shard map of a pipeline over shards. */
   readonly shards?: string;
   /** The deployments that function apps take with the number of shards that was asked for. */
@@ -36,6 +39,9 @@ interface PlannedPlace {
   readonly deployed: readonly Deployed[];
   readonly starts: readonly PlannedStart[];
 }
+
+const UNGUARDED =
+  'The model has no examples: Millrace doesn’t notice a `map`, `where` or `groupBy` that changes under its version.';
 
 /** Most shards for which a deployment of a function app each is worth it. */
 const MOST_SHARDS_OF_APPS = 10;
@@ -67,14 +73,14 @@ export const plan = defineOperation({
       .describe('the number of shards, to see how many deployments function apps take; for a pipeline over shards'),
   }),
   run: async ({ profile, against, shard, shards }, { workspace }): Promise<Planned> => {
-    const { pipeline, unloadable, documents, folder } = await readPair(workspace, undefined);
+    const { pipeline, unloadable, documents, folder } = await readPair(workspace, undefined, { optional: true });
     if (unloadable) throw unloadable;
-    if (!pipeline || !documents.design) {
+    if (!pipeline) {
       throw runtimeError('pipeline-missing', `There is no pipeline in ${folder}`, {
         hint: 'Name the folder of a pipeline with --pipeline.',
       });
     }
-    const { model } = documents.design;
+    const model = await modelOf(pipeline, folder);
     if (shard !== undefined && against === undefined)
       throw operationsError('input-invalid', '--shard is given without --against deployed', {
         hint: 'The plan is the same in every shard. With `--against deployed` it is compared with what runs in one.',
@@ -84,6 +90,7 @@ export const plan = defineOperation({
     const planned = {
       ...planOf(pipeline, model, factsOf(documents, { settings: { profile } })),
       findings: checkPipeline(pipeline, model),
+      ...(pipeline.model.examples === undefined && { unguarded: true as const }),
       ...(pipeline.shards && { shards: pipeline.shards.map }),
       // One more for the global place.
       ...(shards !== undefined && { functionApps: shards + 1 }),
@@ -96,11 +103,12 @@ export const plan = defineOperation({
       compared.push({ place, global, ...(await deployedAt(at)) });
     return { ...planned, places: compared };
   },
-  format: ({ projections, circles, findings, shards, functionApps, deployed, starts = [], places = [] }) =>
+  format: ({ projections, circles, findings, unguarded, shards, functionApps, deployed, starts = [], places = [] }) =>
     [
       ...projections.map(text),
       ...findings.map(({ severity, message, hint }) => `${severity}: ${message}. ${hint}`),
       ...circles.map((names) => `In a circle: ${[...names, names[0]].join(' → ')}`),
+      ...(unguarded ? [UNGUARDED] : []),
       ...(deployed ? [sayAgainst('Against what is deployed', { deployed, starts })] : []),
       ...places.map(({ place, global, ...found }) =>
         sayAgainst(`Against what is deployed in the ${global ? 'global place' : 'shard'} ${place}`, found),

@@ -1,5 +1,5 @@
 // Requests to sinks that aren't Cosmos DB, as spans below their projection: an event hub, and PostgreSQL (PGlite).
-import { model, table } from 'millrace';
+import { table } from 'millrace';
 import { SpanKind, trace } from '@opentelemetry/api';
 import { expect, it, onTestFinished } from 'vitest';
 import { startTracing } from '../../src/base/opentelemetry.ts';
@@ -8,7 +8,7 @@ import { migrateTables } from '../../src/procedures/sql/migrate.ts';
 import { layoutsOf, withTables } from '../../src/runtime/tables.ts';
 import { compose } from '../../src/runtime/hosts/processor-host.ts';
 import { EventHubSink } from '../../src/access/event-hub.ts';
-import type { Shop } from '../fixtures/shop/model.types.ts';
+import { m } from '../fixtures/shop/model.ts';
 import { openHubs } from '../emulator/hubs.ts';
 import { declaring } from '../verbs/projections/shelves.ts';
 import { fast } from '../verbs/projections/versions.ts';
@@ -16,7 +16,6 @@ import { usePglite } from '../support/pglite-stage.ts';
 import { recordedSpans } from '../support/spans.ts';
 import { openStage } from '../support/stage.ts';
 
-const m = model<Shop>('./cosmosdb_data_model.md');
 const { signal } = new AbortController();
 const { database } = await usePglite();
 

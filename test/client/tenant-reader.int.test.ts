@@ -1,9 +1,9 @@
 import { type Container, CosmosClient, type FeedOptions, type SqlQuerySpec } from '@azure/cosmos';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { forTenant } from '../../src/client.ts';
-import { model } from '../../src/index.ts';
 import type { World } from '../patterns/world.ts';
 import { LONG, TENANTS, UNHELPFUL, openTenants, scatter, several } from './tenants.ts';
+import { namesOf } from '../support/names-of.ts';
 
 interface Note {
   readonly id: string;
@@ -127,7 +127,7 @@ describe('a tenant’s documents', () => {
   });
 
   it('a tenant’s documents have the type of the model', async () => {
-    const shop = model<{ Notes: { note: Note } }>('./cosmosdb_data_model.md');
+    const shop = namesOf<{ Notes: { note: Note } }>();
     const reader = forTenant(notes, 'acme', { of: shop.Notes.note });
     const users: string[] = [];
     for await (const { user } of reader.query('SELECT * FROM c WHERE c.n > 0', { within: ['u1'] })) users.push(user);

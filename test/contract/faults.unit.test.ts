@@ -58,7 +58,7 @@ test('one fault of the code is one finding, which names the field and the lines 
       words: '"destination"',
     },
   ]);
-  expect(found(moved!, 'G15')[0]?.related?.map(({ line }) => line)).toEqual([56, 57, 58, 59, 26]);
+  expect(found(moved!, 'G15')[0]?.related?.map(({ line }) => line)).toEqual([56, 57, 58, 59, 24]);
   expect(found(swapped, 'G2')).toMatchObject([
     { message: expect.stringMatching(/; 4 more differ too$/), words: '"destinationName"' },
   ]);

@@ -10,7 +10,7 @@ import type {
   ShardsSpec,
   SourceRules,
 } from '../../src/pipeline/specs.ts';
-import { model } from '../../src/pipeline/model-ref.ts';
+import { namesOf } from '../support/names-of.ts';
 import { definePipeline } from '../../src/pipeline/pipeline.ts';
 import { type Report, checkDocuments } from '../../src/model/rules/index.ts';
 import { type Edit, documentsOf, edited } from '../model/rules/base.ts';
@@ -91,7 +91,7 @@ export const check = (
 ): Report =>
   checkDocuments(
     documentsOf(edited(edits)),
-    contractRules(definePipeline({ model: model('./cosmosdb_data_model.md'), projections, sources, ...tenant }), {
+    contractRules(definePipeline({ model: namesOf(), projections, sources, ...tenant }), {
       file: 'pipeline.ts',
       text: TEXT,
     }),

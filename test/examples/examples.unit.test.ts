@@ -1,4 +1,5 @@
 // The examples hold what their documents say, without anything running.
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
@@ -14,12 +15,11 @@ import { checkPipeline } from '../../src/pipeline/check/check-pipeline.ts';
 import { parseDate } from '../../src/pipeline/date.ts';
 import type { Doc, SourceRef } from '../../src/pipeline/specs.ts';
 import type { EventStep, Load, Step } from '../../src/pipeline/workload.ts';
-import { modelPath } from '../../src/pipeline/model-ref.ts';
 import { recomputeEmbeds } from '../../src/pipeline/oracle/recompute-embeds.ts';
 import { recompute, rowKey, visible } from '../../src/pipeline/oracle/recompute.ts';
 import type { Model } from '../../src/model/model.ts';
 import { readModel } from '../../src/model/reader/read.ts';
-import { generateTypes } from '../../src/model/types/generate.ts';
+import { fromDocument, writeExamples, writeModel } from '../../src/model/code/write.ts';
 
 const folder = (name: string): string => new URL(`../../examples/${name}`, import.meta.url).pathname;
 const examples = [
@@ -37,21 +37,27 @@ const keyOf = (model: Model, container: string): readonly string[] => {
 test.each(examples)(
   '$name: the document is read without a finding, and the pipeline agrees with it',
   async ({ name, pipeline }) => {
-    const model = await readModel(modelPath(pipeline, folder(name)));
+    const model = await readModel(`${folder(name)}/cosmosdb_data_model.md`);
     expect(model.findings).toEqual([]);
     expect(checkPipeline(pipeline, model)).toEqual([]);
   },
 );
 
-test.each(examples)('$name: the generated types are up to date', async ({ name, pipeline }) => {
-  const model = await readModel(modelPath(pipeline, folder(name)));
-  expect(await readFile(`${folder(name)}/model.types.ts`, 'utf8')).toBe(generateTypes(model));
+test.each(examples)('$name: model.ts and its examples are what the document says', async ({ name }) => {
+  const document = `${folder(name)}/cosmosdb_data_model.md`;
+  const model = await readModel(document);
+  const digest = createHash('sha256')
+    .update(await readFile(document))
+    .digest('hex');
+  const written = (file: string): Promise<string> => readFile(`${folder(name)}/${file}`, 'utf8');
+  expect(await written('model.ts')).toBe(writeModel(model, fromDocument('cosmosdb_data_model.md', digest)));
+  expect(await written('model.examples.json')).toBe(writeExamples(model));
 });
 
 test.each(examples)(
   "$name: the examples of the sinks are what the projections make of the sources' examples",
   async ({ name, pipeline }) => {
-    const model = await readModel(modelPath(pipeline, folder(name)));
+    const model = await readModel(`${folder(name)}/cosmosdb_data_model.md`);
     const documents = ({ container, type }: SourceRef): readonly Doc[] =>
       model.containers
         .find((candidate) => candidate.name === container)
@@ -78,7 +84,7 @@ async function allOf(load: Load, seed: number): Promise<(Step | EventStep)[]> {
 test.each(examples)(
   "$name: the examples of children have what the embeds make of their parents' examples",
   async ({ name, pipeline }) => {
-    const model = await readModel(modelPath(pipeline, folder(name)));
+    const model = await readModel(`${folder(name)}/cosmosdb_data_model.md`);
     const documents = ({ container, type }: SourceRef): readonly Doc[] =>
       model.containers
         .find((candidate) => candidate.name === container)
@@ -98,7 +104,7 @@ const stepsOf = async (load: Load, seed: number): Promise<Step[]> =>
 test.each(examples)(
   '$name: the input is the same for a seed, another for another, and every document has its key',
   async ({ name, pipeline, load }) => {
-    const model = await readModel(modelPath(pipeline, folder(name)));
+    const model = await readModel(`${folder(name)}/cosmosdb_data_model.md`);
     const derived = new Set(pipeline.projections.map(({ into }) => into.container));
     const steps = await allOf(load, 1);
     expect(isDeepStrictEqual(steps, await allOf(load, 1))).toBe(true);

@@ -1,5 +1,5 @@
 // Reactions, sinks outside of Cosmos DB, and runners of one's own, by the engine and on the embedded server.
-import { type Entry, SinkRefusal, custom, model, react, send } from 'millrace';
+import { type Entry, SinkRefusal, custom, react, send } from 'millrace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serveSearch } from '../../examples/storefront/search/server.ts';
 import { searchIndex } from '../../examples/storefront/search/sink.ts';
@@ -14,6 +14,7 @@ import type { Runner } from '../../src/kinds/runner.ts';
 import { sendRunner } from '../../src/kinds/send/send-runner.ts';
 import { type TwoHosts, openTwoHosts } from './two-hosts.ts';
 import { UNFENCED } from './history.ts';
+import { namesOf } from '../support/names-of.ts';
 
 interface Product {
   id: string;
@@ -25,7 +26,7 @@ interface Product {
 interface Shop {
   Products: { product: Product };
 }
-const m = model<Shop>('./m.md');
+const m = namesOf<Shop>();
 
 let hosts: TwoHosts;
 let lsn = 0;

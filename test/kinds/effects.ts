@@ -1,6 +1,5 @@
 // Random histories of what works outside of the account, by the engine with its dead letters; judged by what it left
 // there against what the feeds show in the end.
-import { model } from 'millrace';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
@@ -17,6 +16,7 @@ import { Random } from '../support/random.ts';
 import { type ReadBy, runHistoryBy } from './all-versions.ts';
 import { type FedSource, UNFENCED, changeOf } from './history.ts';
 import { type Judge, READ_LAG_MS, type World, historiesOr, useHistories } from './world.ts';
+import { namesOf } from '../support/names-of.ts';
 
 export interface Order {
   id: string;
@@ -25,7 +25,7 @@ export interface Order {
   cents: number;
   deletedAt?: string;
 }
-export const m = model<{ Orders: { order: Order } }>('./m.md');
+export const m = namesOf<{ Orders: { order: Order } }>();
 export const deleted = (doc: Doc): boolean => doc['deletedAt'] !== undefined;
 export const RULES = [{ container: 'Orders', type: 'order', deleted }];
 const ORDERS: SourceContainer = { name: 'Orders', keyPaths: [['tenant']], types: new Map([['order', { deleted }]]) };

@@ -10,6 +10,7 @@ import { layoutOf } from '../../src/pipeline/tables/layout.ts';
 import { stayingAfterMoves } from '../../src/engine/runners.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import type { Model } from '../../src/model/model.ts';
+import { typeOfExamples } from '../support/type-of-examples.ts';
 import { migrateTables } from '../../src/procedures/sql/migrate.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { tableRunner } from '../../src/kinds/table/table-runner.ts';
@@ -47,11 +48,11 @@ const MODEL: Model = {
       name: 'Orders',
       partitionKey: ['/tenant'],
       types: [
-        {
-          name: 'order',
+        typeOfExamples(
+          'order',
+          [withLines({ id: 'd', tenant: 't', type: 'order', state: 'open', cents: 7, deleted: false })],
           at,
-          examples: [withLines({ id: 'd', tenant: 't', type: 'order', state: 'open', cents: 7, deleted: false })],
-        },
+        ),
       ],
       at,
       places: {},

@@ -10,6 +10,7 @@ import { layoutOf } from '../../src/pipeline/tables/layout.ts';
 import type { DocumentRows } from '../../src/pipeline/tables/rows.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import type { Model } from '../../src/model/model.ts';
+import { typeOfExamples } from '../support/type-of-examples.ts';
 import { migrateTables } from '../../src/procedures/sql/migrate.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { tableRunner } from '../../src/kinds/table/table-runner.ts';
@@ -35,7 +36,7 @@ const MODEL: Model = {
     {
       name: 'Orders',
       partitionKey: ['/tenant'],
-      types: [{ name: 'order', at, examples: [more({ id: 'd', tenant: 't', type: 'order', cents: 7 })] }],
+      types: [typeOfExamples('order', [more({ id: 'd', tenant: 't', type: 'order', cents: 7 })], at)],
       at,
       places: {},
     },

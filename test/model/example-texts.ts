@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { compileFunction } from 'node:vm';
 import * as millrace from '../../src/index.ts';
+import { namesOf } from '../support/names-of.ts';
 import type { Pipeline } from '../../src/pipeline/specs.ts';
 
 export type FileName = 'requirements' | 'design' | 'pipeline';
@@ -23,6 +24,7 @@ export function textsOf(example: string): Texts {
 /** A pipeline's text as a pipeline, without a file: what it imports is handed in; what lies beside it isn't run by rules. */
 export function pipelineOf(text: string): Pipeline {
   const body = stripTypeScriptTypes(text)
+    .replace(/import \{[^}]*\bm\b[^}]*\} from '.\/model.ts';/, 'const m = names;')
     .replaceAll(/import\s*\{([^}]*)\}\s*from '(millrace|\.[^']*)';/g, (_, names: string, from: string) =>
       from === 'millrace'
         ? `const {${names}} = millrace;`
@@ -30,5 +32,5 @@ export function pipelineOf(text: string): Pipeline {
     )
     .replaceAll(/^import .*$/gm, '')
     .replace('export default', 'return');
-  return compileFunction(body, ['millrace'])(millrace) as Pipeline;
+  return compileFunction(body, ['millrace', 'names'])(millrace, namesOf()) as Pipeline;
 }

@@ -52,12 +52,18 @@ ${EXAMPLES}
       {
         name: 'order',
         at: { file: 'm.md', line: 8 },
+        fields: { id: { kind: 'text' }, type: { kind: 'text' }, storeId: { kind: 'text' } },
         examples: [
           { id: 'o1', type: 'order', storeId: 's' },
           { id: 'o2', type: 'order', storeId: 's' },
         ],
       },
-      { name: 'line', at: { file: 'm.md', line: 9 }, examples: [{ id: 'l1', type: 'line', storeId: 's', n: 1 }] },
+      {
+        name: 'line',
+        at: { file: 'm.md', line: 9 },
+        fields: { id: { kind: 'text' }, type: { kind: 'text' }, storeId: { kind: 'text' }, n: { kind: 'int' } },
+        examples: [{ id: 'l1', type: 'line', storeId: 's', n: 1 }],
+      },
     ],
     defaultTtl: 2_592_000,
     throughput: { kind: 'autoscale', max: 4000 },

@@ -1,12 +1,11 @@
 // What of a declaration is refused because a container is read by its all-versions feed.
 import { expect, test } from 'vitest';
-import { archive, definePipeline, model, source } from 'millrace';
+import { archive, definePipeline, source } from 'millrace';
 import { checkPipeline } from '../../src/pipeline/check/check-pipeline.ts';
 import { loadPipeline } from '../../src/runtime/pipeline/load-pipeline.ts';
-import type { Shop } from '../fixtures/shop/model.types.ts';
+import { m } from '../fixtures/shop/model.ts';
 import { SHOP } from '../support/stage.ts';
 
-const m = model<Shop>('../fixtures/shop/cosmosdb_data_model.md');
 const { model: shop } = await loadPipeline(SHOP);
 const cold = archive('orders-cold', { from: m.Orders.order, date: 'placedAt', before: '2026-02-01' });
 

@@ -1,15 +1,15 @@
 // What definePipeline says of a declaration that compiles, or that comes from JavaScript.
 import { expect, test } from 'vitest';
-import { aggregate, copy, definePipeline, model, source, type Measure } from 'millrace';
-import { modelPath } from '../../src/pipeline/model-ref.ts';
+import { aggregate, copy, definePipeline, source, type Measure } from 'millrace';
 import { sourcesOf } from '../../src/pipeline/pipeline.ts';
+import { namesOf } from '../support/names-of.ts';
 
 interface Shop {
   Orders: { order: { id: string; type: 'order'; customerId: string; cents: number } };
   Customers: { customer: { id: string; type: 'customer'; name: string } };
   Sums: { sum: { id: string; type: 'sum'; customerId: string; cents: number } };
 }
-const m = model<Shop>('./m.md');
+const m = namesOf<Shop>();
 const sums = (name: string, version?: number) =>
   aggregate(name, {
     from: m.Orders.order,
@@ -108,9 +108,4 @@ test('declarations become plain specs with their defaults', () => {
     ],
   });
   expect(sourcesOf(spec).map((of) => of.container)).toEqual(['Orders', 'Customers']);
-});
-
-test('a model path is taken from the folder of the pipeline', () => {
-  expect(modelPath({ modelFile: './m.md' }, '/app/pipeline')).toBe('/app/pipeline/m.md');
-  expect(modelPath({ modelFile: new URL('file:///app/m.md') }, '/elsewhere')).toBe('/app/m.md');
 });

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { aggregate, copy, embed, model, reference, table } from 'millrace';
+import { aggregate, copy, embed, reference, table } from 'millrace';
 import { type FingerprintedSpec, fingerprintOf, incompatibilities } from '../../src/pipeline/fingerprint.ts';
 import type { Doc } from '../../src/pipeline/specs.ts';
 import { parseModel } from '../../src/model/reader/read.ts';
+import { namesOf } from '../support/names-of.ts';
 
 interface Shop {
   Orders: { order: { id: string; type: 'order'; storeId: string; day: string; cents: number; customerName?: string } };
@@ -32,7 +33,7 @@ const text = (extra = '') => `# Shop
 - **Partition Key**: \`/storeId\`
 `;
 const document = parseModel(text(), 'm.md');
-const m = model<Shop>('m.md');
+const m = namesOf<Shop>();
 const days = aggregate('days', {
   from: m.Orders.order,
   into: m.Days.day,

@@ -1,6 +1,7 @@
 // What must and must not compile of embeds, reference data, reactions and sinks: `tsc` is the judge, by @ts-expect-error.
 import { expect, test } from 'vitest';
-import { type Sink, custom, definePipeline, embed, embedEach, model, react, reference, send, source } from 'millrace';
+import { type Sink, custom, definePipeline, embed, embedEach, react, reference, send, source } from 'millrace';
+import { namesOf } from '../support/names-of.ts';
 
 interface Line {
   productId: string;
@@ -50,7 +51,7 @@ interface Storefront {
   Rates: { rate: Rate };
   StoreRates: { storeRate: StoreRate };
 }
-const m = model<Storefront>('./cosmosdb_data_model.md');
+const m = namesOf<Storefront>();
 const index: Sink<{ readonly name: string }> = { write: async () => undefined };
 const on = { storeId: 'storeId', id: 'customerId' } as const;
 

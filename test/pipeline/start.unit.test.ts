@@ -1,9 +1,8 @@
-import { aggregate, copy, custom, embed, model, publish, react, reference, send } from 'millrace';
+import { aggregate, copy, custom, embed, publish, react, reference, send } from 'millrace';
 import { expect, test } from 'vitest';
 import { startOf } from '../../src/pipeline/start.ts';
-import type { Shop } from '../fixtures/shop/model.types.ts';
+import { m } from '../fixtures/shop/model.ts';
 
-const m = model<Shop>('./m.md');
 const from = m.Orders.order;
 const sink = { write: async () => undefined };
 const run = async () => undefined;

@@ -1,8 +1,9 @@
 // Where a flood of one tenant can't be set aside. docs/SPEC-tenants.md, "Fair turns".
 import { expect, test } from 'vitest';
-import { copy, definePipeline, model, source } from 'millrace';
+import { copy, definePipeline, source } from 'millrace';
 import { withoutTurns } from '../../src/pipeline/undeferrable.ts';
 import { parseModel } from '../../src/model/reader/read.ts';
+import { namesOf } from '../support/names-of.ts';
 
 interface Thing {
   id: string;
@@ -31,7 +32,7 @@ ${design('ByStore', '/storeId', thing)}
 ${design('Whole', '/storeId', thing)}
 ${design('Shared', '/id', { id: 't', type: 'thing' }, 'reference data')}
 ${design('Copies', '/storeId', thing)}`;
-const m = model<Shop>('m.md');
+const m = namesOf<Shop>();
 const copies = (['ById', 'ByStore', 'Whole', 'Shared'] as const).map((name) =>
   copy(name, { from: m[name].thing, into: m.Copies.thing, map: () => ({ ...thing, type: 'thing' }) as never }),
 );

@@ -183,7 +183,8 @@ describe('model types', () => {
     const folder = mkdtempSync(join(import.meta.dirname, '../fixtures/types-'));
     try {
       cpSync(SHOP, folder, { recursive: true });
-      const file = join(folder, 'model.types.ts');
+      const file = join(folder, 'model.ts');
+      expect((await cli(['model', 'types', '--pipeline', folder])).code).toBe(0);
       const wanted = readFileSync(file, 'utf8');
       writeFileSync(file, 'stale');
       expect((await cli(['model', 'types', '--check', '--pipeline', folder])).code).toBe(1);
@@ -191,6 +192,10 @@ describe('model types', () => {
       expect((await cli(['model', 'types', '--pipeline', folder])).code).toBe(0);
       expect(readFileSync(file, 'utf8')).toBe(wanted);
       expect((await cli(['model', 'types', '--check', '--pipeline', folder])).code).toBe(0);
+      writeFileSync(file, '// by hand\n');
+      expect(await cli(['model', 'types', '--pipeline', folder])).toMatchObject({ code: 2, stderr: /by hand/ });
+      expect((await cli(['model', 'types', '--overwrite', '--pipeline', folder])).code).toBe(0);
+      expect(readFileSync(file, 'utf8')).toBe(wanted);
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -1,4 +1,5 @@
-import { aggregate, definePipeline, model, timeWindow } from 'millrace';
+import { aggregate, definePipeline, timeWindow } from 'millrace';
+import { namesOf } from '../../../test/support/names-of.ts';
 
 interface Order {
   id: string;
@@ -22,7 +23,7 @@ interface Day {
   best: { order: string; cents: number }[];
   bySize: number[];
 }
-const m = model<{ Orders: { order: Order }; Sales: { day: Day } }>('./cosmosdb_data_model.md');
+const m = namesOf<{ Orders: { order: Order }; Sales: { day: Day } }>();
 
 export default definePipeline({
   model: m,

@@ -1,7 +1,5 @@
-import { aggregate, archive, copy, definePipeline, embed, model, reference } from 'millrace';
-import type { Upgrades } from './model.types.ts';
-
-const m = model<Upgrades>('./cosmosdb_data_model.md');
+import { aggregate, archive, copy, definePipeline, embed, reference } from 'millrace';
+import { m } from './model.ts';
 
 /** One projection of each kind that stores documents. A bad order is parked, unless the process has UPGRADE_LENIENT. */
 export default definePipeline({

@@ -14,6 +14,7 @@ import { openDashboard } from '../run/dashboard.ts';
 import { embeddedInput } from './embedded.ts';
 import { type Input, fileInput, workloadInput } from './input.ts';
 import { formatMoves, isWholeShard } from './moves.ts';
+import { modelLines } from './model-lines.ts';
 import { type DevSummary, play } from './play.ts';
 import { formatPublished, isRight } from './published.ts';
 import type { Registry } from '../../verbs/registry.ts';
@@ -46,6 +47,10 @@ const input = z.object({
     .max(100)
     .optional()
     .describe('spread the tenants over so many embedded databases, by a shard map; for a pipeline over shards'),
+  unverified: z
+    .boolean()
+    .default(false)
+    .describe('don’t compare with a recomputation when everything is loaded (above 100,000 documents, none is made)'),
   dashboard: z.int().min(0).max(65_535).default(0).describe('port of the dashboard on 127.0.0.1; 0: any free port'),
   account: z.boolean().default(false).describe('use the account of the settings instead of the embedded server'),
   ...embeddedInput,
@@ -76,6 +81,7 @@ export const dev = (registry: () => Registry) =>
       using watched = once || account ? undefined : new WatchedPipeline(folder);
       const revision = await watched?.load();
       const loaded = revision?.loaded ?? (await loadPipeline(folder));
+      for (const line of await modelLines(context.workspace.at(folder), loaded.pipeline)) context.screen.line(line);
       assertShards(loaded, shards, account);
       const source = await inputOf(options, loaded);
       const opening = Promise.withResolvers<Workspace>();

@@ -29,6 +29,7 @@ import { Revisions } from './revisions.ts';
 import { type DatabaseOf, type PlaceVerification, prepareShards, verifyPlaces } from './shards.ts';
 import type { Stage } from './stage.ts';
 import { sweepPlaces, withSweep } from './sweeps.ts';
+import { sayVerdict } from './verdict.ts';
 import type { Revision, WatchedPipeline } from './watched-pipeline.ts';
 
 const SWEEP_MS = 60_000;
@@ -36,6 +37,8 @@ const SWEEP_MS = 60_000;
 export interface PlayOptions {
   readonly once: boolean;
   readonly account: boolean;
+  /** Says nothing of a recomputation when it first rests. */
+  readonly unverified: boolean;
   readonly shards?: number | undefined;
   readonly replicaLag?: number | undefined;
   readonly data?: string | undefined;
@@ -118,6 +121,8 @@ export async function play(
   };
   let loading: Promise<void> | undefined;
   let moved: MovedThereAndBack | undefined;
+  /** Said once a run: when it first rests. */
+  let judged = false;
   const moving = async (): Promise<MovedThereAndBack | undefined> => {
     const rules = source?.whileMoving;
     if (!rules || !options.once || databaseOf === undefined) return undefined;
@@ -162,8 +167,19 @@ export async function play(
       await app.drained(until);
       await sweeping();
     }
-    if (options.once) await app.drained(until);
-    else await resting(archives.length > 0 ? sweeping : undefined, context, until);
+    if (options.once) return app.drained(until);
+    if (!judged && !options.unverified && !options.account) {
+      await app.drained(until);
+      await sayVerdict(
+        { settings, services, loaded },
+        { ...lag, screen, signal: until, loaded: result?.loaded ?? 0 },
+      ).catch((error: unknown) => {
+        if (!until.aborted) screen.line(`The comparison with a recomputation failed: ${messageOf(error)}`);
+      });
+      // An edit ends it: what the changed pipeline makes is compared then.
+      judged = !until.aborted;
+    }
+    await resting(archives.length > 0 ? sweeping : undefined, context, until);
   };
 
   const revisions =

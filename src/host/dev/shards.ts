@@ -11,7 +11,7 @@ import { openShardMap, pipelinePlaces, useManager } from '../../runtime/shard-ma
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { operationsError } from '../../procedures/errors.ts';
 
-interface Parts {
+export interface StageParts {
   readonly settings: Settings;
   readonly services: Services;
   readonly loaded: LoadedPipeline;
@@ -40,7 +40,7 @@ export function assertShards({ pipeline }: LoadedPipeline, shards: number | unde
 }
 
 /** Makes the store of maps, the map and its shards, where they aren't there yet. */
-export async function prepareShards(count: number, parts: Parts): Promise<DatabaseOf> {
+export async function prepareShards(count: number, parts: StageParts): Promise<DatabaseOf> {
   const { services, settings, loaded } = parts;
   const { pipeline, model } = loaded;
   const name = pipeline.shards?.map ?? '';
@@ -93,7 +93,10 @@ async function databasesBy(map: ShardMap, services: Services, sharded: ReadonlyS
 }
 
 /** Compares each place with its documents, and the global place with those of all shards. */
-export async function verifyPlaces(parts: Parts, options: Parameters<typeof verify>[2]): Promise<PlaceVerification[]> {
+export async function verifyPlaces(
+  parts: StageParts,
+  options: Parameters<typeof verify>[2],
+): Promise<PlaceVerification[]> {
   const places = await pipelinePlaces(parts);
   const found: PlaceVerification[] = [];
   for (const { shard, loaded, open } of places) {

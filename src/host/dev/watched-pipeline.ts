@@ -33,9 +33,7 @@ export class WatchedPipeline implements Disposable {
   async load(): Promise<Revision> {
     // Also of a pipeline that can't be loaded: the next change may correct any of its files.
     const importer = freshImporter((file) => this.#files.add(dirname(file)));
-    const loaded = await loadPipeline(this.#folder, importer);
-    this.#files.add(dirname(loaded.modelFile));
-    return { loaded, importer };
+    return { loaded: await loadPipeline(this.#folder, importer), importer };
   }
 
   /** Resolves with the names of the files that changed since the last call, once there are some. */

@@ -1,13 +1,14 @@
 // The parts of a project that follow from somebody's own modelling documents.
+import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { model as modelAt } from '../../pipeline/model-ref.ts';
 import { definePipeline } from '../../pipeline/pipeline.ts';
 import type { ProjectionRow } from '../../model/documents.ts';
 import { type Model, examplesOf } from '../../model/model.ts';
 import { readDesign } from '../../model/reader/design.ts';
 import { factsOf } from '../../model/rules/index.ts';
-import { generateTypes, modelName } from '../../model/types/generate.ts';
+import { EXAMPLES_FILE, MODEL_CODE, fromDocument, writeExamples, writeModel } from '../../model/code/write.ts';
+import { defineModel } from '../../model/code/define-model.ts';
 import { filesOf } from '../../procedures/apply/infra.ts';
 import { DESIGN_FILE, REQUIREMENTS } from '../../verbs/model/pair.ts';
 import { loadModel } from '../../runtime/pipeline/load-pipeline.ts';
@@ -41,16 +42,18 @@ export async function fromDocuments(given: string, name: string): Promise<FromDo
     });
   const file = join(folder, DESIGN_FILE);
   const model = await loadModel(file);
+  const sha256 = createHash('sha256').update(design).digest('hex');
   const read = await readDesign(file);
   const { projections: rows } = read;
   const tenant = factsOf({ requirements: undefined, design: read }).tenant?.field;
-  const pipeline = definePipeline({ name, model: modelAt(file), projections: [] });
+  const pipeline = definePipeline({ name, model: defineModel({}), projections: [] });
   const infra = await filesOf({ pipeline, model }, { leases: 'leases', state: 'millrace' });
   return {
     files: [
       { to: `pipeline/${DESIGN_FILE}`, text: design },
       ...(requirements === undefined ? [] : [{ to: `pipeline/${REQUIREMENTS}`, text: requirements }]),
-      { to: 'pipeline/model.types.ts', text: generateTypes(model) },
+      { to: `pipeline/${MODEL_CODE}`, text: writeModel(model, fromDocument(DESIGN_FILE, sha256)) },
+      { to: `pipeline/${EXAMPLES_FILE}`, text: writeExamples(model) },
       { to: 'pipeline/pipeline.ts', text: pipelineText(name, model, rows, tenant) },
       { to: 'pipeline/workload.ts', text: workloadText(model, rows) },
       ...infra.map((of) => ({ to: `infra/${of.file}`, text: of.text })),
@@ -67,7 +70,6 @@ const refer = (object: string, name: string): string =>
   IDENTIFIER.test(name) ? `${object}.${name}` : `${object}[${JSON.stringify(name)}]`;
 
 function pipelineText(name: string, model: Model, rows: readonly ProjectionRow[], tenant: string | undefined): string {
-  const root = modelName(model.title);
   const deletions = applied(model, rows).flatMap(({ container, type }) => {
     const fields = examplesOf(model, { container, type }).flatMap((example) => Object.keys(example));
     const field = fields.find((of) => DELETED.test(of));
@@ -78,11 +80,9 @@ function pipelineText(name: string, model: Model, rows: readonly ProjectionRow[]
   const waiting = rows.map(
     (row) => `    // ${row.name}: ${[row.kind, row.sourceText, '→', row.sinkText].map(short).join(' ')}`,
   );
-  return `// The projections of the pipeline. \`npx millrace model types\` writes model.types.ts from the document.
-import { definePipeline, model${deletions.length === 0 ? '' : ', source'} } from 'millrace';
-import type { ${root} } from './model.types.ts';
-
-const m = model<${root}>('./${DESIGN_FILE}');
+  return `// The projections of the pipeline. \`npx millrace model types\` writes model.ts from the document.
+import { definePipeline${deletions.length === 0 ? '' : ', source'} } from 'millrace';
+import { m } from './model.ts';
 
 export default definePipeline({
   name: '${name}',

@@ -6,12 +6,17 @@ import { z } from 'zod';
 import { operationsError } from '../../procedures/errors.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { UsageError, messageOf } from '../../base/errors.ts';
+import { BY_HAND, EXAMPLES_FILE, MODEL_CODE } from '../../model/code/write.ts';
 import { defineOperation } from '../../verbs/operation.ts';
 import { hostError } from '../errors.ts';
 import { DEFAULT_DIRECTORY, ask } from './ask.ts';
 import { PARTS } from './files.ts';
 import { type FromDocuments, fromDocuments } from './from-documents.ts';
 import { dependencyFor, tarballOf, unbuiltCheckoutOf } from './origin.ts';
+
+/** Parts about the documents, and files that explain the model. */
+const DOCUMENTED: ReadonlySet<string> = new Set(['AGENTS.md', 'README.md', 'docs', 'test']);
+const EXPLAINING = /pipeline[\\/](?:[^\\/]+\.md|model\.examples\.json)$/;
 
 /** A package name that npm accepts, without a scope. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/;
@@ -23,6 +28,7 @@ export const init = defineOperation({
     'millrace init',
     'millrace init my-app --yes',
     'millrace init my-app --from ~/design/cosmosdb_data_model.md',
+    'millrace init my-app --bare --yes',
     'millrace init my-app --dry-run',
   ],
   help: `In a terminal it asks for what isn't given: the folder, your documents, and whether to install. Elsewhere, and with
@@ -41,6 +47,10 @@ from: the version in the registry, or the tarball.`,
       .min(1)
       .optional()
       .describe('begin with the cosmosdb_data_model.md of this folder instead of an example'),
+    bare: z
+      .boolean()
+      .default(false)
+      .describe('the model is model.ts alone: no documents of it, no guides, no tests of documents'),
     install: z.boolean().optional().describe('install the project’s packages with npm'),
     yes: z.boolean().default(false).describe('ask nothing'),
     package: z
@@ -48,12 +58,12 @@ from: the version in the registry, or the tarball.`,
       .optional()
       .describe('version of the dependency `millrace` in package.json (default: where this package came from)'),
   }),
-  plan: async ({ directory = DEFAULT_DIRECTORY, from }, { workspace }) => {
+  plan: async ({ directory = DEFAULT_DIRECTORY, from, bare }, { workspace }) => {
     const target = placeFor(resolve(workspace.directory, directory));
     const there = relative(workspace.directory, target) || '.';
     const own =
       from === undefined ? [] : (await fromDocuments(resolve(workspace.directory, from), basename(target))).files;
-    const files = new Set([...PARTS.map(({ to }) => to), ...own.map(({ to }) => to)]);
+    const files = new Set([...partsOf(bare, from).map(({ to }) => to), ...own.map(({ to }) => to)]);
     return { steps: [...files].map((to) => `write ${join(there, to)}`), ru: 0 };
   },
   run: async (given, context) => {
@@ -64,10 +74,11 @@ from: the version in the registry, or the tarball.`,
       : { ...given, directory: given.directory ?? DEFAULT_DIRECTORY };
     const target = placeFor(resolve(workspace.directory, directory));
     const name = basename(target);
+    const parts = partsOf(given.bare, from);
     const own = from === undefined ? undefined : await fromDocuments(resolve(workspace.directory, from), name);
     const dependency = given.package ?? dependencyFor(target);
     try {
-      write(target, name, dependency, own);
+      write(target, name, dependency, { parts, own, bare: given.bare });
     } catch (cause) {
       if (cause instanceof UsageError) throw cause;
       throw sharedError('unwritable', `${target} can't be written: ${messageOf(cause)}`, { cause });
@@ -123,11 +134,26 @@ function placeFor(target: string): string {
   });
 }
 
-function write(target: string, name: string, dependency: string, own: FromDocuments | undefined): void {
-  for (const { from, to } of PARTS) {
+/** @throws UsageError `option-invalid` */
+function partsOf(bare: boolean, from: string | undefined): typeof PARTS {
+  if (bare && from !== undefined)
+    throw sharedError('option-invalid', '--bare is given with --from, which begins with documents', {
+      hint: 'Give one of the two.',
+    });
+  return bare ? PARTS.filter(({ to }) => !DOCUMENTED.has(to)) : PARTS;
+}
+
+interface Content {
+  readonly parts: typeof PARTS;
+  readonly own: FromDocuments | undefined;
+  readonly bare: boolean;
+}
+
+function write(target: string, name: string, dependency: string, { parts, own, bare }: Content): void {
+  for (const { from, to } of parts) {
     const file = join(target, to);
     mkdirSync(dirname(file), { recursive: true });
-    cpSync(from, file, { recursive: true });
+    cpSync(from, file, { recursive: true, filter: (each) => !bare || !EXPLAINING.test(each) });
   }
   for (const { to, text } of own?.files ?? []) writeFileSync(join(target, to), text);
   const replace = (file: string, pairs: readonly (readonly [string, string])[]): void => {
@@ -144,10 +170,16 @@ function write(target: string, name: string, dependency: string, own: FromDocume
     ['"my-app"', JSON.stringify(name)],
     ['"MILLRACE"', JSON.stringify(dependency)],
   ]);
-  replace('README.md', [
-    ['# my-app', `# ${name}`],
-    ['COSMOS_DATABASE=shop', `COSMOS_DATABASE=${database}`],
-  ]);
+  if (bare) {
+    replace('package.json', [['node --test', 'millrace dev --once']]);
+    const model = join(target, 'pipeline', MODEL_CODE);
+    const text = readFileSync(model, 'utf8').replace(/^.*/, BY_HAND);
+    writeFileSync(model, text.replace(`  { examples: './${EXAMPLES_FILE}' },\n`, ''));
+  } else
+    replace('README.md', [
+      ['# my-app', `# ${name}`],
+      ['COSMOS_DATABASE=shop', `COSMOS_DATABASE=${database}`],
+    ]);
   replace('azure.yaml', [
     ['name: millrace\n', `name: ${name}\n`],
     ['  template: millrace\n', '  template: millrace-init\n'],

@@ -1,5 +1,6 @@
 // Reads one container from its section. Facts from other sections (indexing) are added before `finish`.
 import { isObject } from '../../base/json.ts';
+import { fieldsOf } from '../fields.ts';
 import type { Container, ContainerFact, DocumentType, SourceLine } from '../model.ts';
 import { type Fact, labelledFacts } from './labelled-facts.ts';
 import { contentOf, type TextContent } from './text/fences.ts';
@@ -209,7 +210,12 @@ export class ContainerDraft {
         'Use at most three levels.',
       );
     }
-    const types: DocumentType[] = [...this.#types].map(([name, { examples, at }]) => ({ name, examples, at }));
+    const types: DocumentType[] = [...this.#types].map(([name, { examples, at }]) => ({
+      name,
+      fields: fieldsOf(examples),
+      examples,
+      at,
+    }));
     for (const { name, examples, at } of types) {
       if (examples.length === 0 && !this.#listed.has(name))
         findings.add(

@@ -1,7 +1,7 @@
 import type { ShardsSpec, SourceRef } from '../specs.ts';
 import { GLOBAL, type GlobalType, type Type } from '../types.ts';
 
-/** The shards of the shard map with this name. The data-model document states the containers of each shard. */
+/** The shards of the shard map with this name. The model states the containers of each shard. */
 export const shardMap = (map: string): ShardsSpec => ({ map });
 
 /**

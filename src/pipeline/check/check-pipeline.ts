@@ -1,5 +1,6 @@
 // Checks the code's projections against the document: the names must exist, and joins must be point reads.
-import { type Container, type DocumentType, type Model, containerOf, exampleValueAt } from '../../model/model.ts';
+import { fieldAt } from '../../model/fields.ts';
+import { type Container, type DocumentType, type Model, containerOf } from '../../model/model.ts';
 import { feedModeOf } from '../all-versions.ts';
 import { isUnindexed, unindexed } from '../archive-index.ts';
 import { about, error, ref, same } from '../declaration.ts';
@@ -88,15 +89,15 @@ function checkArchive(archive: ArchiveSpec, pipeline: Pipeline, model: Model): F
   const findings: Finding[] = [];
   const { name, dateField, from } = archive;
   const found = find(model, from, `Archive ${name} reads`, findings);
-  if (found && found.type.examples.every((example) => example[dateField] === undefined)) {
-    const message = `Archive ${name} uses the date ${dateField}, which no example of ${from.type} in ${place(found.container)} has`;
-    findings.push(error('archive-date-unknown', message, 'Name a field of the document, or add it to an example.'));
+  if (found && found.type.fields[dateField] === undefined) {
+    const message = `Archive ${name} uses the date ${dateField}, which ${from.type} in ${found.container.name} doesn't have`;
+    findings.push(error('archive-date-unknown', message, 'Name a field of the document, or add it to the model.'));
   }
   if (found && isUnindexed(archive, found.container.indexingPolicy))
     findings.push({ code: 'archive-unindexed', severity: 'warning', ...unindexed(archive) });
   if (found && found.container.defaultTtl === undefined && feedModeOf(pipeline, from.container) === 'all-versions') {
     const message = `Archive ${name} takes ${ref(from)} from a container that is read by its all-versions feed and has no default time to live: documents that leave would never expire`;
-    const hint = `State \`TTL: -1\` for ${from.container} in the data-model document, then run \`millrace model apply\`.`;
+    const hint = `State \`ttl: 'per document'\` for ${from.container} in the model, then run \`millrace model apply\`.`;
     findings.push(error('archive-no-ttl', message, hint));
   }
   if (archive.keep && feedModeOf(pipeline, from.container) === 'all-versions') {
@@ -160,7 +161,7 @@ function find(model: Model, of: SourceRef, what: string, findings: Finding[]): F
   const type = container.types.find(({ name }) => name === of.type);
   if (!type) {
     const names = container.types.map(({ name }) => name);
-    const message = `${what} ${ref(of)}, but ${place(container)} has no example of type ${of.type}`;
+    const message = `${what} ${ref(of)}, which ${container.name} in ${model.file} doesn't have`;
     findings.push(error('type-unknown', message, didYouMean(of.type, names)));
     return undefined;
   }
@@ -170,10 +171,8 @@ function find(model: Model, of: SourceRef, what: string, findings: Finding[]): F
 const didYouMean = (wanted: string, names: readonly string[]): string => {
   const best = near(wanted, names);
   if (best !== undefined) return `Did you mean ${best}?`;
-  return names.length === 0 ? 'Add it to the data-model document.' : `Name one of: ${names.join(', ')}.`;
+  return names.length === 0 ? 'Add it to the model.' : `Name one of: ${names.join(', ')}.`;
 };
-
-const place = ({ name, at }: Container): string => `${name} (${at.file}:${at.line})`;
 
 /** A join is a point read by id and whole key: it finds at most one document, and a change finds its dependent copies. */
 function checkJoin(projection: ProjectionSpec, join: Join, { container }: Found): Finding[] {
@@ -181,7 +180,7 @@ function checkJoin(projection: ProjectionSpec, join: Join, { container }: Found)
   const lacking = ['/id', ...container.partitionKey].filter((path) => !covered.has(path));
   if (lacking.length === 0) return [];
   const fields = [...new Set(lacking)].map((path) => path.slice(1));
-  const message = `Projection ${projection.name} joins ${join.name} without ${fields.join(' and ')} of ${place(container)}`;
+  const message = `Projection ${projection.name} joins ${join.name} without ${fields.join(' and ')} of ${container.name}`;
   return [
     error(
       'join-not-a-point-read',
@@ -193,9 +192,9 @@ function checkJoin(projection: ProjectionSpec, join: Join, { container }: Found)
 
 function checkKey(what: string, { container, type }: Found): Finding[] {
   return container.partitionKey.flatMap((path) => {
-    const lacking = type.examples.some((example) => exampleValueAt(example, path) === undefined);
-    if (!lacking) return [];
-    const message = `${what} writes ${type.name} into ${place(container)}, but an example lacks its key ${path}`;
+    const field = fieldAt(type.fields, path);
+    if (Object.keys(type.fields).length === 0 || (field && !field.isOptional)) return [];
+    const message = `${what} writes ${type.name} into ${container.name}, but ${type.name} may lack its key ${path}`;
     return [
       error('sink-key-missing', message, `Give every ${type.name} the field ${path.slice(1)}, or change the key.`),
     ];
@@ -206,7 +205,7 @@ function checkKey(what: string, { container, type }: Found): Finding[] {
 function ownDocuments({ name, kind }: ProjectionSpec, { container }: Found): Finding[] {
   const bad = container.partitionKey.find((path) => path === '/type' || (path === '/id' && kind === 'aggregate'));
   if (bad === undefined) return [];
-  const message = `Projection ${name} can't write into ${place(container)}: ${bad} is part of its partition key`;
+  const message = `Projection ${name} can't write into ${container.name}: ${bad} is part of its partition key`;
   const hint =
     bad === '/id'
       ? 'Use a part of the group as the partition key, such as the tenant: an aggregate and its contributions share a logical partition.'

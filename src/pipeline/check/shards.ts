@@ -22,8 +22,9 @@ export function checkShards(pipeline: Pipeline, model: Model): Finding[] {
   }
   const schema = shardedContainers(pipeline, model);
   if (!schema) {
-    const message = `The pipeline is over the shards of ${shards.map}, and ${model.file} has no shard map of this name`;
-    const hint = `Add a section \`### ${shards.map}\` below \`## Shard map\`, with the labels "Sharded containers" and "Reference containers" and a table Key | Shard location.`;
+    const message = `The pipeline is over the shards of ${shards.map}, and ${model.file} places no container`;
+    const hint =
+      "State `shards: 'spread'` for the containers that are spread over the shards, and `shards: 'every'` for those that every shard has.";
     return [error('shard-map-undocumented', message, hint)];
   }
   const named = [...Object.keys(schema.sharded), ...schema.reference];
@@ -33,7 +34,7 @@ export function checkShards(pipeline: Pipeline, model: Model): Finding[] {
       error(
         'container-unknown',
         `The shard map ${shards.map} names container ${container}, which ${model.file} doesn't have`,
-        'Correct the name, or add the container to the data-model document.',
+        'Correct the name, or add the container to the model.',
       ),
     );
   findings.push(...keyFindings(pipeline, model, schema), ...tableFindings(pipeline, model, schema));

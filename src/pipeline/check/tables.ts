@@ -1,5 +1,5 @@
 // Checks the tables of a pipeline: names that PostgreSQL takes, each used once, and columns that exist.
-import { type Model, examplesOf } from '../../model/model.ts';
+import { type Model, typeOf } from '../../model/model.ts';
 import { about, error, ref, same } from '../declaration.ts';
 import type { ColumnType, Finding, Pipeline, TableSpec } from '../specs.ts';
 import { type TableLayout, layoutOf } from '../tables/layout.ts';
@@ -66,14 +66,14 @@ function checkTable(spec: TableSpec, layout: TableLayout | undefined, pipeline: 
         'Remove rowSecurity: reference data have no tenant whose rows could be shown.',
       ),
     );
-  const examples = examplesOf(model, spec.from);
+  const fields = typeOf(model, spec.from)?.fields ?? {};
   for (const child of layout.children) {
-    if (examples.length > 0 && !examples.some((example) => Array.isArray(example[child.field])))
+    if (Object.keys(fields).length > 0 && fields[child.field]?.kind !== 'list')
       findings.push(
         error(
           'table-child-unknown',
-          `Projection ${spec.name} makes a table of ${child.field}, which is a list in no example of ${ref(spec.from)}`,
-          'Name a list of the document, or add it to an example.',
+          `Projection ${spec.name} makes a table of ${child.field}, which is no list of ${ref(spec.from)}`,
+          'Name a list of the document, or add it to the model.',
         ),
       );
     else if (!child.columns.some(({ name }) => name === child.key))

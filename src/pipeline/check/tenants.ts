@@ -21,7 +21,7 @@ export function checkTenants(pipeline: Pipeline, model: Model): Finding[] {
   };
   if (!model.containers.some((container) => isOfTenants(container, rule.field))) {
     const message = `The pipeline's tenant is ${rule.field}, which no container of ${model.file} has`;
-    return [error('tenant-unknown-field', message, 'Name the field of the data-model document that holds the tenant.')];
+    return [error('tenant-unknown-field', message, 'Name the field of the model that holds the tenant.')];
   }
   const check: Check = { pipeline, model, rule, tenanted };
   return [
@@ -55,7 +55,7 @@ function withoutTenant({ pipeline, model, rule, tenanted }: Check): Finding[] {
         tenantOf(rule, asSeen(pipeline, of, example));
       } catch (cause) {
         const message = `The example ${String(example['id'])} of ${ref(of)} can't be given to a tenant: ${messageOf(cause)}`;
-        const hint = `Give every ${of.type} the field ${rule.field}. If all tenants share ${of.container}, say in its Purpose that it is reference data.`;
+        const hint = `Give every ${of.type} the field ${rule.field}. If all tenants share ${of.container}, state \`reference: true\` for it.`;
         return [error('tenant-missing', message, hint)];
       }
     }

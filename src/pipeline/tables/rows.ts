@@ -4,7 +4,7 @@ import { exampleValueAt } from '../../model/model.ts';
 import { definitionError } from '../errors.ts';
 import type { Doc } from '../specs.ts';
 import { type ChildTable, type Column, EXTRA, type IdentityColumn, POSITION, type TableLayout } from './layout.ts';
-import { momentOf, wrongDay } from './moments.ts';
+import { momentOf, wrongDay } from '../../model/moments.ts';
 
 /** By column. A number of a `bigint` or `numeric` column is its decimal text; a moment is UTC text; jsonb is JSON. */
 export type Cells = Readonly<Record<string, unknown>>;

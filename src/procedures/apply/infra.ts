@@ -1,6 +1,7 @@
 import { allVersionsContainers } from '../../pipeline/all-versions.ts';
 import { partOf } from '../../pipeline/places.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
+import { MODEL_CODE } from '../../model/code/write.ts';
 import { containersModule } from '../../model/infra.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { processorName } from '../../runtime/hosts/processor-name.ts';
@@ -50,9 +51,9 @@ export async function filesOf(
     ownContainer('state', state),
   ];
   return [
-    { file: 'modules/containers.bicep', text: containersModule(model.title, containers) },
+    { file: 'modules/containers.bicep', text: containersModule(MODEL_CODE, containers) },
     ...(ofShard
-      ? [{ file: 'modules/shard-containers.bicep', text: containersModule(`${model.title}, a shard`, ofShard) }]
+      ? [{ file: 'modules/shard-containers.bicep', text: containersModule(`${MODEL_CODE}, a shard`, ofShard) }]
       : []),
     { file: 'pipeline.json', text: `${JSON.stringify(factsOf(pipeline), undefined, 2)}\n` },
   ];

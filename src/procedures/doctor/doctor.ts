@@ -57,6 +57,10 @@ export async function examineAccount(context: Context, expirationMs: number): Pr
       return `${name}: ${plural(declared, 'projection')}, in agreement with the model`;
     },
   );
+  if (loaded && loaded.pipeline.model.examples === undefined)
+    findings.push(
+      good('pipeline', 'the model has no examples, so a function that changes under its version isn’t noticed'),
+    );
   const settings = await attempt(
     'settings',
     () => workspace.settings(),

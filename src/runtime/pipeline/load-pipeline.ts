@@ -1,56 +1,68 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type ErrorDetail, UsageError, messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
-import { modelPath } from '../../pipeline/model-ref.ts';
-import type { Design } from '../../model/documents.ts';
+import { checkPipeline } from '../../pipeline/check/check-pipeline.ts';
+import type { ModelCode } from '../../model/code/define-model.ts';
+import { type CodeExamples, toModel } from '../../model/code/to-model.ts';
+import { MODEL_CODE } from '../../model/code/write.ts';
 import type { Model } from '../../model/model.ts';
 import type { DeclaredPipeline, LoadedPipeline } from '../workspace.ts';
-import { readBuilt } from './built-model.ts';
 import { type Importer, importOnce } from './fresh-import.ts';
 import { runtimeError } from '../errors.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 
 /**
- * Loads the `pipeline.ts` (or `.js`) of a folder and its data-model document, and checks one with the other.
+ * Loads the `pipeline.ts` (or `.js`) of a folder with its model, and checks one with the other. It reads no document.
  * @throws UsageError if a file is missing, unreadable or wrong, or if they don't match; it lists all errors
  */
 export async function loadPipeline(folder: string, importer: Importer = importOnce): Promise<LoadedPipeline> {
   const pipeline = await importPipeline(folder, importer);
-  const modelFile = modelPath(pipeline, folder);
-  const built = await readBuilt({ folder, modelFile, pipelineFile: pipelineFile(folder) });
-  if (built) return { folder, pipeline, modelFile, model: built };
-  // Lazy imports of readers and rules: a built function app starts without them.
-  const { readDesign } = await import('../../model/reader/design.ts');
-  const design = await readDesign(modelFile);
-  const model = usable(design.model);
-  const { checkPipeline } = await import('../../pipeline/check/check-pipeline.ts');
+  const model = await modelOf(pipeline, folder);
   const errors = checkPipeline(pipeline, model).filter(({ severity }) => severity === 'error');
-  refuse(pipelineWrong, `The pipeline in ${folder} does not match its data model`, errors);
-  await checkContract(folder, design, importer);
-  return { folder, pipeline, modelFile, model };
+  refuse(pipelineWrong, `The pipeline in ${folder} does not match its model`, errors);
+  return { folder, pipeline, model };
 }
 
-/** A violation of these rules makes a projection write other data than the document says. `model check` has the others. */
-const ENFORCED: ReadonlySet<string> = new Set(['G1', 'G2', 'G5', 'G6', 'G7', 'G9', 'G11', 'G14']);
-
-/** If the document has a section of projections, the code must match it; else nothing starts. */
-async function checkContract(folder: string, design: Design, importer: Importer): Promise<void> {
-  const declared = design.projectionsAt && (await declaredPipeline(folder, importer));
-  if (!declared || 'unloadable' in declared) return;
-  const { contractRules } = await import('../../contract/contract-rules.ts');
-  const { checkDocuments } = await import('../../model/rules/index.ts');
-  const rules = contractRules(declared.pipeline, declared.source).filter(({ id }) => ENFORCED.has(id));
-  const errors = checkDocuments({ requirements: undefined, design }, rules)
-    .findings.filter(({ severity }) => severity === 'error')
-    .map(({ rule, message, at, hint }) => ({
-      message: `${rule}, ${relative(folder, at.file)}:${at.line}: ${message}`,
-      ...(hint !== undefined && { hint }),
-    }));
-  refuse(pipelineWrong, `The pipeline in ${folder} does not match the projections of its data model`, errors);
+/** The model that a pipeline declares, with its examples. @throws UsageError `model-wrong` */
+export async function modelOf({ model }: Pick<Pipeline, 'model'>, folder: string): Promise<Model> {
+  const { examples } = model;
+  return toModel(
+    model,
+    join(folder, MODEL_CODE),
+    examples === undefined ? {} : await readExamples(model, examples, folder),
+  );
 }
+
+async function readExamples({ containers }: ModelCode, stated: string | URL, folder: string): Promise<CodeExamples> {
+  const file = stated instanceof URL ? fileURLToPath(stated) : resolve(folder, stated);
+  const wrong = (why: string, cause?: unknown): Error =>
+    sharedError('model-wrong', `The examples in ${file} can't be used: ${why}`, {
+      hint: 'Run `npx millrace model types`, or remove `examples` from model.ts.',
+      cause,
+    });
+  let value: unknown;
+  try {
+    value = JSON.parse(await readFile(file, 'utf8'));
+  } catch (cause) {
+    throw wrong(messageOf(cause), cause);
+  }
+  if (!isExamples(value)) throw wrong('they are not lists of objects, by container and type');
+  const types = Object.entries(value).flatMap(([name, of]) => Object.keys(of).map((type) => [name, type] as const));
+  const unknown = types.find(([name, type]) => !Object.hasOwn(containers[name]?.types ?? {}, type));
+  if (unknown) throw wrong(`model.ts has no ${unknown.join('/')}`);
+  return value;
+}
+
+const isExamples = (value: unknown): value is CodeExamples =>
+  isObject(value) &&
+  Object.values(value).every(
+    (types) =>
+      isObject(types) && Object.values(types).every((examples) => Array.isArray(examples) && examples.every(isObject)),
+  );
 
 /** @throws UsageError if there is no such document, or if it has errors */
 export async function loadModel(file: string): Promise<Model> {
@@ -80,7 +92,13 @@ export async function declaredPipeline(
 ): Promise<DeclaredPipeline | undefined> {
   const file = pipelineFile(folder);
   if (file === undefined) return undefined;
-  const source = { file, text: await readFile(file, 'utf8') };
+  const modelFile = join(folder, MODEL_CODE);
+  const modelText = await readFile(modelFile, 'utf8').catch(() => undefined);
+  const source = {
+    file,
+    text: await readFile(file, 'utf8'),
+    ...(modelText !== undefined && { model: { file: modelFile, text: modelText } }),
+  };
   try {
     return { source, pipeline: await importPipeline(folder, importer) };
   } catch (error) {
@@ -119,7 +137,10 @@ export function placeIn(folder: string, error: unknown): { readonly file: string
 }
 
 const isPipeline = (value: unknown): value is Pipeline =>
-  isObject(value) && Array.isArray(value['projections']) && Array.isArray(value['findings']) && 'modelFile' in value;
+  isObject(value) &&
+  Array.isArray(value['projections']) &&
+  Array.isArray(value['findings']) &&
+  isObject(value['model']);
 
 const pipelineWrong = (message: string, detail?: ErrorDetail): UsageError =>
   runtimeError('pipeline-wrong', message, detail);

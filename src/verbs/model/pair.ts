@@ -1,12 +1,12 @@
 // The two documents of a folder, and the pipeline beside them if there is one.
-import { readdir, stat } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readFile, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { sharedError } from '../../base/shared-errors.ts';
 import { UsageError } from '../../base/errors.ts';
 import { contractRules } from '../../contract/contract-rules.ts';
 import type { PipelineSource, Unloadable } from '../../contract/declared.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
-import { modelPath } from '../../pipeline/model-ref.ts';
 import type { Design, ModelDocuments } from '../../model/documents.ts';
 import { waiversIn } from '../../model/reader/common.ts';
 import { readDesign } from '../../model/reader/design.ts';
@@ -47,7 +47,7 @@ interface Located {
 
 /**
  * Looks for the documents in `directory`, else in the pipeline folder. A Markdown file with another name than theirs is a
- * data model that stands alone, unless it is the pipeline's.
+ * data model that stands alone.
  * @throws UsageError `missing`
  */
 async function locate(workspace: Workspace, directory: string | undefined): Promise<Located> {
@@ -60,9 +60,8 @@ async function locate(workspace: Workspace, directory: string | undefined): Prom
   const file = kind === 'file' && !OWN.has(basename(named)) && /\.(?:md|markdown)$/i.test(named) ? named : undefined;
   const folder = kind === 'file' ? dirname(named) : named;
   const declared = await workspace.declared(folder);
-  const pipeline = declared && 'pipeline' in declared ? declared.pipeline : undefined;
-  const design = pipeline ? modelPath(pipeline, folder) : join(folder, DESIGN_FILE);
-  if (file !== undefined && file !== design) return { folder, design: file, requirements: '', declared: undefined };
+  const design = join(folder, DESIGN_FILE);
+  if (file !== undefined) return { folder, design: file, requirements: '', declared: undefined };
   return { folder, design, requirements: join(dirname(design), REQUIREMENTS), declared };
 }
 
@@ -77,16 +76,21 @@ export async function pathsOf(
 }
 
 /**
- * Reads the documents and the pipeline. The documents are read even if the pipeline can't be loaded.
+ * Reads the documents and the pipeline. The documents are read even if the pipeline can't be loaded. `optional`: a pipeline
+ * needs no document.
  * @throws UsageError `missing`, `unreadable`, and the errors of the readers
  */
-export async function readPair(workspace: Workspace, directory: string | undefined): Promise<ReadPair> {
+export async function readPair(
+  workspace: Workspace,
+  directory: string | undefined,
+  { optional = false }: { readonly optional?: boolean } = {},
+): Promise<ReadPair> {
   const { folder, design, requirements, declared } = await locate(workspace, directory);
   const [hasDesign, hasRequirements] = [
     (await kindOf(design)) !== undefined,
     (await kindOf(requirements)) !== undefined,
   ];
-  if (!hasDesign && !hasRequirements) {
+  if (!hasDesign && !hasRequirements && !(optional && declared)) {
     const others = (await readdir(folder)).filter((name) => name.endsWith('.md'));
     throw missing(
       `${folder} has neither ${DESIGN_FILE} nor ${REQUIREMENTS}${suggestion(DESIGN_FILE, others) || suggestion(REQUIREMENTS, others)}`,
@@ -104,17 +108,25 @@ export async function readPair(workspace: Workspace, directory: string | undefin
     ...(review && { review }),
   };
   const unloadable = declared && 'unloadable' in declared ? declared.unloadable : undefined;
+  const source = declared && {
+    ...declared.source,
+    ...(hasDesign && {
+      documentDigest: createHash('sha256')
+        .update(await readFile(design))
+        .digest('hex'),
+    }),
+  };
   return {
     folder,
     documents,
     pipeline: declared && 'pipeline' in declared ? declared.pipeline : undefined,
-    source: declared?.source,
+    source,
     unloadable,
     rules: [
       ...MODEL_RULES,
       ...contractRules(
         declared && 'pipeline' in declared ? declared.pipeline : undefined,
-        declared?.source,
+        source,
         declared && whyNot(declared),
       ),
     ],

@@ -1,31 +1,52 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
-import { generateTypes } from '../../model/types/generate.ts';
+import { BY_HAND, EXAMPLES_FILE, MODEL_CODE, fromDocument, writeExamples, writeModel } from '../../model/code/write.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { loadModel } from '../../runtime/pipeline/load-pipeline.ts';
 import { writeText } from '../write-text.ts';
 import { defineOperation } from '../operation.ts';
+import { DESIGN_FILE } from './pair.ts';
 import { pipelineDirectory } from './settings.ts';
 
 export const modelTypes = defineOperation({
   noun: 'model',
   verb: 'types',
-  summary: 'Write model.types.ts, the TypeScript types of the model’s documents',
+  summary: `Write ${MODEL_CODE} and ${EXAMPLES_FILE}, the model as code, from the data-model document`,
   examples: ['millrace model types', 'millrace model types examples/flights --check'],
   effect: 'changes',
   argument: 'directory',
   input: z.object({
     directory: pipelineDirectory,
-    check: z.boolean().default(false).describe('write nothing; exit code 1 if the file is stale'),
+    check: z.boolean().default(false).describe('write nothing; exit code 1 if a file is stale'),
+    overwrite: z.boolean().default(false).describe(`also replace a ${MODEL_CODE} that is written by hand`),
   }),
-  run: async ({ directory, check }, { workspace }) => {
-    const of = workspace.at(directory);
-    const file = join(of.folder, 'model.types.ts');
-    const wanted = generateTypes(await of.model());
-    const stale = (await readFile(file, 'utf8').catch(() => '')) !== wanted;
-    if (stale && !check) await writeText(file, wanted);
-    return { file: relative('.', file), stale, written: stale && !check };
+  run: async ({ directory, check, overwrite }, { workspace }) => {
+    const { folder } = workspace.at(directory);
+    const document = join(folder, DESIGN_FILE);
+    const model = await loadModel(document);
+    const digest = createHash('sha256')
+      .update(await readFile(document))
+      .digest('hex');
+    const wanted = [
+      { file: join(folder, MODEL_CODE), text: writeModel(model, fromDocument(DESIGN_FILE, digest)) },
+      { file: join(folder, EXAMPLES_FILE), text: writeExamples(model) },
+    ];
+    const now = await Promise.all(wanted.map(({ file }) => readFile(file, 'utf8').catch(() => '')));
+    if (!overwrite && now[0]?.startsWith(BY_HAND))
+      throw sharedError('exists', `${relative('.', join(folder, MODEL_CODE))} is written by hand`, {
+        hint: 'Add `--overwrite` to replace it by what the document says. `millrace model check` compares both.',
+      });
+    const stale = wanted.filter(({ text }, at) => text !== now[at]);
+    if (!check) for (const { file, text } of stale) await writeText(file, text);
+    return { stale: stale.map(({ file }) => relative('.', file)), written: !check };
   },
-  format: ({ file, stale, written }) =>
-    written ? `${file} written.` : stale ? `${file} is stale: run \`millrace model types\`.` : `${file} is up to date.`,
-  ok: ({ stale, written }) => written || !stale,
+  format: ({ stale, written }) => {
+    if (stale.length === 0) return 'Everything is up to date.';
+    return written
+      ? `${stale.join(' and ')} written.`
+      : `${stale.join(' and ')} ${stale.length === 1 ? 'is' : 'are'} stale: run \`millrace model types\`.`;
+  },
+  ok: ({ stale, written }) => written || stale.length === 0,
 });

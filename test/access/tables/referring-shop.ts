@@ -1,10 +1,12 @@
 // Customers with unique addresses, orders that name a customer and have unique numbers, shipments that name an order.
-import { model, table } from 'millrace';
+import { table } from 'millrace';
 import { entryId } from '../../../src/pipeline/sink-id.ts';
 import type { Doc, Pipeline, TableEntry, TableSpec } from '../../../src/pipeline/specs.ts';
 import { type TableLayout, layoutOf } from '../../../src/pipeline/tables/layout.ts';
 import { rowsOf } from '../../../src/pipeline/tables/rows.ts';
 import type { Model } from '../../../src/model/model.ts';
+import { typeOfExamples } from '../../support/type-of-examples.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 interface Customer {
   id: string;
@@ -41,13 +43,13 @@ const MODEL: Model = {
     {
       name: 'Shop',
       partitionKey: ['/tenant'],
-      types: Object.entries(EXAMPLES).map(([name, examples]) => ({ name, examples, at })),
+      types: Object.entries(EXAMPLES).map(([name, examples]) => typeOfExamples(name, examples, at)),
       at,
       places: {},
     },
   ],
 };
-const m = model<{ Shop: { customer: Customer; order: Order; shipment: Shipment } }>('./m.md');
+const m = namesOf<{ Shop: { customer: Customer; order: Order; shipment: Shipment } }>();
 const EFFECTS: TableSpec[] = [
   table('shipments', {
     from: m.Shop.shipment,

@@ -1,5 +1,5 @@
 // docs/SPEC-tables.md, TAB-R1 to TAB-R3: PostgreSQL itself shows readers one tenant's rows. On a real server.
-import { model, table } from 'millrace';
+import { table } from 'millrace';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Doc, TableEntry, TableSpec } from '../../../src/pipeline/specs.ts';
@@ -8,10 +8,12 @@ import { withRows } from '../../../src/pipeline/tables/bind.ts';
 import { wholeDdl } from '../../../src/pipeline/tables/whole-ddl.ts';
 import { layoutOf } from '../../../src/pipeline/tables/layout.ts';
 import type { Model } from '../../../src/model/model.ts';
+import { typeOfExamples } from '../../support/type-of-examples.ts';
 import { migrateTables } from '../../../src/procedures/sql/migrate.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { tableSink } from '../../../src/access/tables/table-sink.ts';
 import { NO_POSTGRES, type PostgresServer, startPostgres } from '../../support/postgres.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 const at = { file: 'm.md', line: 1 };
 const order = (store: number, id: string): Doc => ({ id, type: 'order', store, cents: 5, lines: [{ sku: 'a' }] });
@@ -23,15 +25,13 @@ const MODEL: Model = {
     {
       name: 'Orders',
       partitionKey: ['/store'],
-      types: [{ name: 'order', examples: [order(1, 'o')], at }],
+      types: [typeOfExamples('order', [order(1, 'o')], at)],
       at,
       places: {},
     },
   ],
 };
-const m = model<{ Orders: { order: { id: string; store: number; cents: number; lines: { sku: string }[] } } }>(
-  './m.md',
-);
+const m = namesOf<{ Orders: { order: { id: string; store: number; cents: number; lines: { sku: string }[] } } }>();
 const PIPELINE = { tenant: 'store', sources: [] };
 const signal = new AbortController().signal;
 

@@ -1,6 +1,6 @@
 // docs/SPEC-tables.md, TAB-D4 and TAB-D5: what is wrong with tables is named before changes wait for it. On PGlite.
 import { join } from 'node:path';
-import { model, table } from 'millrace';
+import { table } from 'millrace';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { TableSpec } from '../../../src/pipeline/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
@@ -11,13 +11,12 @@ import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { layoutsOf, withTables } from '../../../src/runtime/tables.ts';
 import type { LoadedPipeline } from '../../../src/runtime/workspace.ts';
-import type { Shop } from '../../fixtures/shop/model.types.ts';
+import { m } from '../../fixtures/shop/model.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 import { declaring } from '../../verbs/projections/shelves.ts';
 import { fast } from '../../verbs/projections/versions.ts';
 
-const m = model<Shop>('./cosmosdb_data_model.md');
 const EXAMPLE = join(import.meta.dirname, '../../../examples/tables');
 const { signal } = new AbortController();
 const { url, database, client } = await usePglite();

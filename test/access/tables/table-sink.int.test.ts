@@ -1,5 +1,5 @@
 // The tables on a real server: what is written, what is refused, and how contents are switched.
-import { model, table } from 'millrace';
+import { table } from 'millrace';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Doc, Entry, TableEntry, TableSpec } from '../../../src/pipeline/specs.ts';
@@ -7,6 +7,7 @@ import { withRows } from '../../../src/pipeline/tables/bind.ts';
 import { entryId } from '../../../src/pipeline/sink-id.ts';
 import { layoutOf } from '../../../src/pipeline/tables/layout.ts';
 import type { Model } from '../../../src/model/model.ts';
+import { typeOfExamples } from '../../support/type-of-examples.ts';
 import { sweepGuards } from '../../../src/verbs/sql/clean.operation.ts';
 import { migrateTables } from '../../../src/procedures/sql/migrate.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
@@ -14,6 +15,7 @@ import { sharedLock } from '../../../src/access/tables/contents.ts';
 import { tableSink } from '../../../src/access/tables/table-sink.ts';
 import { lazyDatabase } from '../../../src/runtime/tables.ts';
 import { NO_POSTGRES, type PostgresServer, startPostgres } from '../../support/postgres.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 interface Order {
   id: string;
@@ -49,13 +51,13 @@ const MODEL: Model = {
     {
       name: 'Orders',
       partitionKey: ['/store'],
-      types: [{ name: 'order', examples: [{ ...ORDER }], at }],
+      types: [typeOfExamples('order', [{ ...ORDER }], at)],
       at,
       places: {},
     },
   ],
 };
-const m = model<{ Orders: { order: Order } }>('./m.md');
+const m = namesOf<{ Orders: { order: Order } }>();
 const PIPELINE = { tenant: 'store', sources: [] };
 const signal = new AbortController().signal;
 
@@ -147,7 +149,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       await sink.write([entry(spec, { ...ORDER, cents: 1 }, { at: 4 })], signal);
       await sink.write([entry(spec, { ...two, lines: [{ sku: 'd', quantity: 4 }] }, { at: 7 })], signal);
       expect(await query('SELECT id, cents, rate, paid, note, placed_at FROM orders ORDER BY id')).toMatchObject([
-        { id: 'o1', cents: '1200', rate: '0.19', paid: true, note: 'n', placed_at: new Date(ORDER.placedAt) },
+        { id: 'o1', cents: '1200', rate: 0.19, paid: true, note: 'n', placed_at: new Date(ORDER.placedAt) },
         { id: 'o2', cents: '1200' },
       ]);
       expect(await query('SELECT id, position, sku, quantity FROM order_lines ORDER BY id, position')).toEqual([

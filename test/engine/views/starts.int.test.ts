@@ -1,7 +1,6 @@
 // Where projections begin, on the embedded server: what is recorded, by whom, and what it is compared with. START-S1 to START-S9.
-import { join } from 'node:path';
 import { ChangeFeedStartFrom, PartitionKeyDefinitionVersion, PartitionKeyKind } from '@azure/cosmos';
-import { custom, definePipeline, embed, model, react } from 'millrace';
+import { custom, definePipeline, embed, react } from 'millrace';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
@@ -19,10 +18,9 @@ import { MillraceError } from '../../../src/base/errors.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { type Purpose, openEngine } from '../../../src/runtime/open-engine.ts';
 import { recordStarts, triggerConsumer } from '../../../src/runtime/hosts/trigger-host.ts';
-import type { Shop } from '../../fixtures/shop/model.types.ts';
+import { m } from '../../fixtures/shop/model.ts';
 import { openStage } from '../../support/stage.ts';
 
-const m = model<Shop>(join(import.meta.dirname, '../../fixtures/shop/cosmosdb_data_model.md'));
 const NEVER = new AbortController().signal;
 const FENCE = untilStopped(NEVER, () => undefined);
 

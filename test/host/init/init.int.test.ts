@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { declaredPipeline, loadPipeline } from '../../../src/runtime/pipeline/load-pipeline.ts';
-import { generateTypes } from '../../../src/model/types/generate.ts';
 import { type Entity, accessOf, needsOf } from '../../../src/model/propose/needs.ts';
 import { filesOf } from '../../../src/procedures/apply/infra.ts';
 import { cli } from '../../cli/cli.ts';
@@ -60,6 +59,25 @@ describe('init', () => {
     expect(readFileSync(join(app, 'local.settings.example.json'), 'utf8')).toContain('"COSMOS_DATABASE": "shop"');
   });
 
+  it('`init --bare` begins with model.ts alone, and everything of it runs without a document', async () => {
+    expect(await run('init', 'bare', '--bare', '--yes')).toMatchObject({ code: 0, stderr: '' });
+    const app = join(place, 'bare');
+    mkdirSync(join(app, 'node_modules'));
+    symlinkSync(join(import.meta.dirname, '../../..'), join(app, 'node_modules/millrace'), 'dir');
+    expect(readdirSync(join(app, 'pipeline')).toSorted()).toEqual(['model.ts', 'pipeline.ts', 'workload.ts']);
+    expect(readdirSync(app)).not.toContain('README.md');
+    expect(readFileSync(join(app, 'pipeline/model.ts'), 'utf8')).toMatch(/^\/\/ by hand\n/);
+    await using dev = millrace(['dev', '--once', '--json'], { directory: app });
+    expect((await dev.ended).code).toBe(0);
+    expect(JSON.parse(dev.stdout)).toMatchObject({ verification: { different: 0, documents: { found: 114 } } });
+    await using plan = millrace(['plan'], { directory: app });
+    expect((await plan.ended).code).toBe(0);
+    expect(plan.stdout).toContain('The model has no examples');
+    await using infra = millrace(['model', 'infra', '--check'], { directory: app });
+    expect((await infra.ended).code).toBe(0);
+    expect(await run('init', 'both', '--bare', '--from', SHOP)).toMatchObject({ code: 2 });
+  });
+
   it('`init` begins with somebody’s own documents', async () => {
     expect(await run('init', 'own', '--yes', '--from', join(SHOP, 'cosmosdb_data_model.md'))).toMatchObject({
       code: 0,
@@ -68,7 +86,7 @@ describe('init', () => {
     const app = join(place, 'own');
     const text = (file: string): string => readFileSync(join(app, file), 'utf8');
     expect(text('pipeline/cosmosdb_data_model.md')).toBe(readFileSync(join(SHOP, 'cosmosdb_data_model.md'), 'utf8'));
-    expect(text('pipeline/model.types.ts')).toContain('export interface Shop {');
+    expect(text('pipeline/model.ts')).toContain('export const m = defineModel(');
     expect(text('pipeline/pipeline.ts')).toContain("name: 'own'");
     expect(text('infra/modules/containers.bicep')).toContain("name: 'Summaries'");
     expect(text('local.settings.example.json')).toContain('"COSMOS_DATABASE": "own"');
@@ -130,7 +148,7 @@ describe('init', () => {
     const second = declared.replace('{\n', "{\n      version: 2,\n      onDelete: 'keep',\n");
     writeFileSync(file, text.replace(declared, declared + second));
     // One row is about both versions, and one of them keeps what is deleted.
-    await expect(loadPipeline(join(app, 'pipeline'))).rejects.toThrow('but keep in the code');
+    expect((await run('model', 'check', 'versions/pipeline')).stdout).toContain('but keep in the code');
     const { stdout } = await run('model', 'check', 'versions/pipeline', '--fix');
     expect(stdout).toContain('+ | order-lists@2 | copy |');
     const { pipeline } = await loadPipeline(join(app, 'pipeline'));
@@ -170,7 +188,7 @@ describe('init', () => {
 
 it('`init` has a template whose generated files follow from its documents', async () => {
   const loaded = await loadPipeline(join(TEMPLATE, 'pipeline'));
-  expect(readFileSync(join(TEMPLATE, 'pipeline/model.types.ts'), 'utf8')).toBe(generateTypes(loaded.model));
+  expect(await run('model', 'types', '--check', '--pipeline', join(TEMPLATE, 'pipeline'))).toMatchObject({ code: 0 });
   for (const { file, text } of await filesOf(loaded, { leases: 'leases', state: 'millrace' }))
     expect(readFileSync(join(TEMPLATE, 'infra', file), 'utf8')).toBe(text);
 });

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { archive, copy, definePipeline, model } from 'millrace';
+import { archive, copy, definePipeline } from 'millrace';
 import { checkPipeline } from '../../../src/pipeline/check/check-pipeline.ts';
 import { parseDate } from '../../../src/pipeline/date.ts';
 import { parseModel } from '../../../src/model/reader/read.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 interface Order {
   id: string;
@@ -14,7 +15,7 @@ interface Shop {
   Orders: { order: Order };
   Copies: { copied: { id: string; type: 'copied'; storeId: string; doneAt: string } };
 }
-const m = model<Shop>('m.md');
+const m = namesOf<Shop>();
 const rule = (options: object) => archive<Order>('cold', { from: m.Orders.order, date: 'doneAt', ...options });
 const codes = (options: object): string[] => rule(options).findings.map(({ code }) => code);
 

@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { definePipeline, ingest, model as modelAt, publish } from '../../../src/index.ts';
+import { definePipeline, ingest, publish } from '../../../src/index.ts';
 import { checkPipeline } from '../../../src/pipeline/check/check-pipeline.ts';
 import { readModel } from '../../../src/model/reader/read.ts';
+import { m } from '../../fixtures/shop/model.ts';
 import { SHOP } from '../../support/stage.ts';
-import type { Shop } from '../../fixtures/shop/model.types.ts';
 
 const model = await readModel(`${SHOP}/cosmosdb_data_model.md`);
 const codes = (options: Partial<Parameters<typeof definePipeline>[0]>): string[] =>
   checkPipeline(definePipeline({ model: m, projections: [], ...options }), model).map(({ code }) => code);
-const m = modelAt<Shop>('./cosmosdb_data_model.md');
 const ORDERS = m.Orders.order;
 
 describe('publish', () => {

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { aggregate, copy, definePipeline, model, source } from 'millrace';
+import { aggregate, copy, definePipeline, source } from 'millrace';
 import { checkPipeline } from '../../../src/pipeline/check/check-pipeline.ts';
 import type { Pipeline } from '../../../src/pipeline/specs.ts';
 import { parseModel } from '../../../src/model/reader/read.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 interface Shop {
   Orders: { order: { id: string; type: 'order'; storeId: string; customerId: string } };
@@ -30,7 +31,7 @@ const document = parseModel(
 `,
   'm.md',
 );
-const m = model<Shop>('m.md');
+const m = namesOf<Shop>();
 const sums = aggregate('sums', {
   from: m.Orders.order,
   into: m.Sums.sum,

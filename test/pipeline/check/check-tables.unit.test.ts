@@ -1,10 +1,12 @@
-import { definePipeline, model, table } from 'millrace';
+import { definePipeline, table } from 'millrace';
 import { describe, expect, it } from 'vitest';
 import { checkPipeline } from '../../../src/pipeline/check/check-pipeline.ts';
 import type { TableSpec } from '../../../src/pipeline/specs.ts';
 import { layoutOf } from '../../../src/pipeline/tables/layout.ts';
 import { unfit } from '../../../src/pipeline/tables/names.ts';
 import type { Model } from '../../../src/model/model.ts';
+import { typeOfExamples } from '../../support/type-of-examples.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 interface Order {
   id: string;
@@ -25,7 +27,7 @@ const modelOf = (more: object): Model => ({
     {
       name: 'Orders',
       partitionKey: ['/storeId'],
-      types: [{ name: 'order', examples: [{ ...example, ...more }], at }],
+      types: [typeOfExamples('order', [{ ...example, ...more }], at)],
       at,
       places: {},
     },
@@ -35,7 +37,7 @@ interface Customer {
   id: string;
   storeId: string;
 }
-const m = model<{ Orders: { order: Order }; Customers: { customer: Customer } }>('./m.md');
+const m = namesOf<{ Orders: { order: Order }; Customers: { customer: Customer } }>();
 const codes = (options: object, more: object = {}, others: object[] = []): string[] => {
   const from = m.Orders.order;
   const projections = [options, ...others].map((one, n) =>
@@ -92,7 +94,7 @@ describe('tables against the model', () => {
     const customers = {
       ...shop.containers[0],
       name: 'Customers',
-      types: [{ name: 'customer', examples: [customer], at }],
+      types: [typeOfExamples('customer', [customer], at)],
     };
     const both = { ...shop, containers: [...shop.containers, customers] } as Model;
     const pipeline = definePipeline({ model: m, tenant: 'storeId', projections: [parent, child] });

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { aggregate, copy, definePipeline, embed, embedEach, model, reference, source } from 'millrace';
+import { aggregate, copy, definePipeline, embed, embedEach, reference, source } from 'millrace';
 import { checkPipeline } from '../../../src/pipeline/check/check-pipeline.ts';
 import type { PipelineOptions } from 'millrace';
 import { parseModel } from '../../../src/model/reader/read.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 interface Person {
   id: string;
@@ -57,7 +58,7 @@ const document = parseModel(
 `,
   'm.md',
 );
-const m = model<Shop>('m.md');
+const m = namesOf<Shop>();
 type Projections = PipelineOptions['projections'];
 const codes = (projections: Projections, sources: PipelineOptions['sources'] = []): string[] =>
   checkPipeline(definePipeline({ model: m, projections, sources }), document).map(({ code }) => code);

@@ -1,8 +1,9 @@
 // What every document of a type would be parked for is found on the data model's examples, before anything runs.
 import { expect, test } from 'vitest';
-import { aggregate, copy, definePipeline, model, source } from 'millrace';
+import { aggregate, copy, definePipeline, source } from 'millrace';
 import { checkPipeline } from '../../../src/pipeline/check/check-pipeline.ts';
 import { parseModel } from '../../../src/model/reader/read.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 interface Shop {
   Orders: {
@@ -32,7 +33,7 @@ const document = parseModel(
 `,
   'm.md',
 );
-const m = model<Shop>('m.md');
+const m = namesOf<Shop>();
 type Projections = Parameters<typeof definePipeline>[0]['projections'];
 const found = (...projections: Projections) =>
   checkPipeline(definePipeline({ model: m, projections }), document).map(({ code, message }) => `${code}: ${message}`);

@@ -8,7 +8,6 @@ import {
   embed,
   global,
   ingest,
-  model,
   react,
   reference,
   send,
@@ -20,10 +19,9 @@ import { checkPipeline } from '../../../src/pipeline/check/check-pipeline.ts';
 import { partOf } from '../../../src/pipeline/places.ts';
 import type { PipelineOptions } from '../../../src/pipeline/pipeline.ts';
 import { loadPipeline } from '../../../src/runtime/pipeline/load-pipeline.ts';
-import type { Spread } from '../../fixtures/spread/model.types.ts';
+import { m } from '../../fixtures/spread/model.ts';
 import { SPREAD } from '../../support/spread-stage.ts';
 
-const m = model<Spread>('./cosmosdb_data_model.md');
 const loaded = await loadPipeline(SPREAD);
 
 const codes = (
@@ -216,8 +214,13 @@ describe('a pipeline over shards refuses', () => {
     expect(codes([across])).toContain('shards-across-tenants');
   });
 
-  it('a map that the document doesn’t state', () => {
-    expect(codes([], { shards: shardMap('regions') })).toEqual(['shard-map-undocumented']);
+  it('a model that places no container', () => {
+    const { shardMaps: _, ...model } = loaded.model;
+    const pipeline = definePipeline({ name: 'spread', model: m, shards: shardMap('tenants'), projections: [] });
+    expect(checkPipeline(pipeline, model)).toMatchObject([
+      { code: 'shard-map-undocumented' },
+      { code: 'no-projections' },
+    ]);
   });
 });
 

@@ -1,10 +1,11 @@
 // What a pipeline that declares its tenant may not do. docs/SPEC-tenants.md, TEN-T3.
 import { expect, test } from 'vitest';
-import { aggregate, copy, definePipeline, embed, model, reference, source } from 'millrace';
+import { aggregate, copy, definePipeline, embed, reference, source } from 'millrace';
 import { checkPipeline } from '../../../src/pipeline/check/check-pipeline.ts';
 import type { Pipeline } from '../../../src/pipeline/specs.ts';
 import { tenantOf, tenantRule, tenantRuleOf, tenantValue } from '../../../src/pipeline/tenant.ts';
 import { parseModel } from '../../../src/model/reader/read.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 interface Order {
   id: string;
@@ -53,7 +54,7 @@ const TEXT = `# Shop
 - **Purpose**: totals; shared by all tenants
 - **Partition Key**: \`/day\`
 `;
-const m = model<Shop>('m.md');
+const m = namesOf<Shop>();
 const check = (
   projections: readonly Pipeline['projections'][number][] | readonly Pipeline['embeds'][number][],
   text = TEXT,

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { aggregate, copy, model, source } from 'millrace';
+import { aggregate, copy, source } from 'millrace';
 import { isObject } from '../../../src/base/json.ts';
 import type { Doc, ProjectionSpec, SourceRef } from '../../../src/pipeline/specs.ts';
 import { recompute, rowKey, visible } from '../../../src/pipeline/oracle/recompute.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 interface Shop {
   Orders: { order: Order };
@@ -22,7 +23,7 @@ interface Order {
   status: string;
   gone?: boolean;
 }
-const m = model<Shop>('./m.md');
+const m = namesOf<Shop>();
 const rules = [
   source({ of: m.Orders.order, deleted: (o) => o.gone === true }),
   source({ of: m.Customers.customer, deleted: (c) => c.gone === true }),

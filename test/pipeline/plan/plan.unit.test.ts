@@ -1,15 +1,14 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { aggregate, copy, definePipeline, model } from 'millrace';
+import { aggregate, copy, definePipeline } from 'millrace';
 import type { Pipeline } from '../../../src/pipeline/specs.ts';
 import { planOf } from '../../../src/pipeline/plan/plan.ts';
 import { readDesign } from '../../../src/model/reader/design.ts';
 import { readRequirements } from '../../../src/model/reader/requirements.ts';
 import { factsOf } from '../../../src/model/rules/index.ts';
-import type { Storefront } from '../../../examples/storefront/model.types.ts';
+import { m } from '../../../examples/storefront/model.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../examples/storefront');
-const m = model<Storefront>('./cosmosdb_data_model.md');
 
 const plan = (...projections: Parameters<typeof definePipeline>[0]['projections']) =>
   planAll(definePipeline({ model: m, projections }));

@@ -1,10 +1,12 @@
 import { LAYOUTS as REFERRING } from '../../access/tables/referring-shop.ts';
-import { model, table } from 'millrace';
+import { table } from 'millrace';
 import { describe, expect, it } from 'vitest';
 import type { DdlOptions } from '../../../src/pipeline/tables/ddl.ts';
 import { wholeDdl } from '../../../src/pipeline/tables/whole-ddl.ts';
 import { type TableLayout, layoutOf } from '../../../src/pipeline/tables/layout.ts';
 import type { Container, Model } from '../../../src/model/model.ts';
+import { typeOfExamples } from '../../support/type-of-examples.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 interface Order {
   id: string;
@@ -25,7 +27,7 @@ const at = { file: 'm.md', line: 1 };
 const container = (name: string, type: string, partitionKey: string[], example: object): Container => ({
   name,
   partitionKey,
-  types: [{ name: type, examples: [{ ...example, type }], at }],
+  types: [typeOfExamples(type, [{ ...example, type }], at)],
   at,
   places: {},
 });
@@ -44,9 +46,7 @@ const MODEL: Model = {
     { ...container('Countries', 'country', ['/id'], { id: 'AT', name: 'Austria' }), reference: true },
   ],
 };
-const m = model<{ Orders: { order: Order }; Customers: { customer: Customer }; Countries: { country: Country } }>(
-  './m.md',
-);
+const m = namesOf<{ Orders: { order: Order }; Customers: { customer: Customer }; Countries: { country: Country } }>();
 
 const PIPELINE = { tenant: 'storeId', sources: [] };
 const LAYOUTS: TableLayout[] = [

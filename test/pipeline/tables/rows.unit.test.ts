@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TableLayout } from '../../../src/pipeline/tables/layout.ts';
-import { momentOf } from '../../../src/pipeline/tables/moments.ts';
+import { momentOf } from '../../../src/model/moments.ts';
 import { decimal, rowsOf } from '../../../src/pipeline/tables/rows.ts';
 
 const LAYOUT: TableLayout = {

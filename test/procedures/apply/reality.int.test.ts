@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { containerDefinitions, diffContainer } from '../../../src/model/container-definitions.ts';
+import type { Model } from '../../../src/model/model.ts';
 import { readDesign } from '../../../src/model/reader/design.ts';
 import { readRequirements } from '../../../src/model/reader/requirements.ts';
 import { liveContainers } from '../../../src/procedures/apply/live.ts';
@@ -67,9 +68,9 @@ describe('the storefront', () => {
       expect([definition.defaultTtl, definition.throughput]).toEqual([there.defaultTtl, there.throughput]);
       expect(definition.indexingPolicy).toBeDefined();
     }
-    const types = (of: typeof design): string[] =>
-      of.model.containers.flatMap(({ name, types: list }) => list.map((type) => `${name}/${type.name}`)).toSorted();
-    expect(types(design)).toEqual(types(await readDesign(stage.loaded.modelFile)));
+    const types = ({ containers }: Model): string[] =>
+      containers.flatMap(({ name, types: list }) => list.map((type) => `${name}/${type.name}`)).toSorted();
+    expect(types(design.model)).toEqual(types(stage.loaded.model));
     expect(requirements.patterns.find(({ description }) => /Read .* Orders/.test(description))?.rate).toMatchObject({
       peak: 90,
       average: 12,

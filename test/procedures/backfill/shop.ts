@@ -1,4 +1,4 @@
-import { model, react } from 'millrace';
+import { react } from 'millrace';
 import { join } from 'node:path';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { type Backfilled, type BackfillOptions } from '../../../src/procedures/backfill/options.ts';
@@ -8,11 +8,12 @@ import { type App, compose } from '../../../src/runtime/hosts/processor-host.ts'
 import { type Stage, openStage } from '../../support/stage.ts';
 import type { EmulatorOptions } from '../../../src/emulator/index.ts';
 import { fast } from '../../verbs/projections/versions.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 /** A shop whose orders may lack their tenant, `storeId`. */
 export const TENANTS = join(import.meta.dirname, '../../fixtures/tenants');
 
-const m = model<{ Orders: { order: Doc } }>('./cosmosdb_data_model.md');
+const m = namesOf<{ Orders: { order: Doc } }>();
 
 /** A stage whose pipeline also reacts to orders. */
 export interface Shop extends Stage {

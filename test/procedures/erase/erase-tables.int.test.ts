@@ -1,5 +1,5 @@
 // docs/SPEC-erase.md, ERASE-R8: the rows of a tenant in PostgreSQL, on PGlite.
-import { model, table } from 'millrace';
+import { table } from 'millrace';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { usePglite } from '../../support/pglite-stage.ts';
@@ -15,13 +15,14 @@ import { TableContents } from '../../../src/access/tables/table-contents.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 import { fast } from '../../verbs/projections/versions.ts';
 import { ERASE, GONE, STAYS, documentsOf, eraseOptions } from '../tenants/leaving.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 const { signal } = new AbortController();
-const m = model<{
+const m = namesOf<{
   Orders: { order: Doc & { id: string; storeId: string; lines: { sku: string }[] } };
   Customers: { customer: Doc & { id: string; storeId: string } };
   Countries: { country: Doc & { id: string } };
-}>('./cosmosdb_data_model.md');
+}>();
 const { database, client } = await usePglite();
 let stage: Stage;
 

@@ -1,6 +1,5 @@
 // Verbs that name documents or tenants, beside an erasure. ERASE-S6.
-import { join } from 'node:path';
-import { definePipeline, model, react } from 'millrace';
+import { definePipeline, react } from 'millrace';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { ErasureRecords } from '../../../src/engine/erasures/record.ts';
 import { registry } from '../../../src/host/registry.ts';
@@ -8,7 +7,7 @@ import { migrate } from '../../../src/procedures/migrate/migrate.ts';
 import { rerun } from '../../../src/procedures/replay/rerun.ts';
 import { settled } from '../../../src/procedures/verify/until-stable.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
-import type { Shop } from '../../fixtures/shop/model.types.ts';
+import { m } from '../../fixtures/shop/model.ts';
 import { SHOP, type Stage, openStage } from '../../support/stage.ts';
 
 const { signal } = new AbortController();
@@ -55,7 +54,6 @@ it('an export of the tenant is refused, and of another one it isn’t', async ()
 
 it('a reaction isn’t run again for its documents', async () => {
   const { id } = await records.begin('gone', Date.now());
-  const m = model<Shop>(join(SHOP, 'cosmosdb_data_model.md'));
   const ran: string[] = [];
   const spec = react('mail', { from: m.Orders.order, run: async ({ storeId }) => void ran.push(storeId) });
   const loaded = { ...stage.loaded, pipeline: definePipeline({ model: m, tenant: 'storeId', projections: [spec] }) };

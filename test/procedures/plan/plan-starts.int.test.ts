@@ -1,6 +1,6 @@
 // What operations say of starts, and what verify expects of them.
 import { join } from 'node:path';
-import { definePipeline, model, publish, react, send } from 'millrace';
+import { definePipeline, publish, react, send } from 'millrace';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { entryId } from '../../../src/pipeline/sink-id.ts';
@@ -8,11 +8,10 @@ import { openStarts } from '../../../src/runtime/open-engine.ts';
 import { plannedStarts, sayStart } from '../../../src/procedures/plan/plan-starts.ts';
 import { verify } from '../../../src/procedures/verify/verify.ts';
 import { cli } from '../../cli/cli.ts';
-import type { Shop } from '../../fixtures/shop/model.types.ts';
+import { m } from '../../fixtures/shop/model.ts';
 import { openStage } from '../../support/stage.ts';
 
 const STOREFRONT = join(import.meta.dirname, '../../../examples/storefront');
-const m = model<Shop>(join(import.meta.dirname, '../../fixtures/shop/cosmosdb_data_model.md'));
 const from = m.Orders.order;
 const run = async (): Promise<void> => undefined;
 

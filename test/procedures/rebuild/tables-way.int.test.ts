@@ -1,5 +1,5 @@
 // Tables by the whole way: hosts, verify, repair, rebuild and promotion, on PGlite.
-import { model, table } from 'millrace';
+import { table } from 'millrace';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { projectionId, type TableSpec } from '../../../src/pipeline/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
@@ -13,13 +13,12 @@ import { migrateTables } from '../../../src/procedures/sql/migrate.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { layoutsOf, withTables } from '../../../src/runtime/tables.ts';
 import type { LoadedPipeline } from '../../../src/runtime/workspace.ts';
-import type { Shop } from '../../fixtures/shop/model.types.ts';
+import { m } from '../../fixtures/shop/model.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 import { declaring } from '../../verbs/projections/shelves.ts';
 import { VIEWS_REFRESH_MS, fast } from '../../verbs/projections/versions.ts';
 
 const { signal } = new AbortController();
-const m = model<Shop>('./cosmosdb_data_model.md');
 let stage: Stage;
 const { database, client } = await usePglite();
 

@@ -1,13 +1,15 @@
 // The tables of a database that has older ones, on PGlite: nothing here needs two sessions.
-import { model, table } from 'millrace';
+import { table } from 'millrace';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { layoutOf } from '../../../src/pipeline/tables/layout.ts';
 import { startPglite } from '../../../src/postgres/pglite.ts';
 import type { Model } from '../../../src/model/model.ts';
+import { typeOfExamples } from '../../support/type-of-examples.ts';
 import { migrateTables } from '../../../src/procedures/sql/migrate.ts';
 import { readOrphans, sayOrphans } from '../../../src/procedures/verify/orphans.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 interface Order {
   id: string;
@@ -29,13 +31,13 @@ const modelOf = (order: object): Model => ({
     ([name, type, example]) => ({
       name,
       partitionKey: ['/storeId'],
-      types: [{ name: type, examples: [{ ...example, type }], at }],
+      types: [typeOfExamples(type, [{ ...example, type }], at)],
       at,
       places: {},
     }),
   ),
 });
-const m = model<{ Orders: { order: Order }; Customers: { customer: Customer } }>('./m.md');
+const m = namesOf<{ Orders: { order: Order }; Customers: { customer: Customer } }>();
 const PIPELINE = { tenant: 'storeId', sources: [] };
 const ORDER = { id: 'o', storeId: 's', cents: 1 };
 const layout = (example: object = ORDER, options: object = {}) =>

@@ -1,11 +1,11 @@
 // docs/SPEC-tenants.md, TEN-T7.
 import { expect, test } from 'vitest';
-import { definePipeline, model } from 'millrace';
+import { defineModel, definePipeline } from 'millrace';
 import { parseModel } from '../../../src/model/reader/read.ts';
 import { askedTenant } from '../../../src/procedures/tenants/tenant-flag.ts';
 
 const loaded = (tenant: unknown) => ({
-  pipeline: definePipeline({ model: model('m.md'), tenant: 'storeId', projections: [] }),
+  pipeline: definePipeline({ model: defineModel({}), tenant: 'storeId', projections: [] }),
   model: parseModel(
     `# Shop
 ## Container Designs

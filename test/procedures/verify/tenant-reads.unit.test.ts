@@ -1,10 +1,11 @@
 // docs/SPEC-tenants.md, TEN-T9: which containers a comparison for one tenant reads in part.
 import { expect, test } from 'vitest';
-import { aggregate, copy, definePipeline, model, source } from 'millrace';
+import { aggregate, copy, definePipeline, source } from 'millrace';
 import type { EmbedSpec, Pipeline, ProjectionSpec, SendSpec } from '../../../src/pipeline/specs.ts';
 import { parseModel } from '../../../src/model/reader/read.ts';
 import { TenantReads } from '../../../src/procedures/verify/tenant-reads.ts';
 import { askedTenant } from '../../../src/procedures/tenants/tenant-flag.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 interface Doc {
   readonly id: string;
@@ -17,13 +18,13 @@ interface Doc {
 interface Stored<T extends Doc['type']> extends Doc {
   readonly type: T;
 }
-const m = model<{
+const m = namesOf<{
   Orders: { order: Stored<'order'> };
   Customers: { customer: Stored<'customer'> };
   Countries: { country: Stored<'country'> };
   Lists: { listed: Stored<'listed'> };
   Days: { day: Stored<'day'> };
-}>('m.md');
+}>();
 
 const container = (name: string, key: string, type: string, purpose = 'documents'): string => `### ${name} Container
 \`\`\`json

@@ -1,5 +1,5 @@
 // docs/SPEC-tables.md, TAB-W2: what a verification of a part finds in tables, on PGlite.
-import { model, table } from 'millrace';
+import { table } from 'millrace';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Doc } from '../../../src/pipeline/specs.ts';
@@ -15,14 +15,15 @@ import { tableSink } from '../../../src/access/tables/table-sink.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 import { ERASE } from '../tenants/leaving.ts';
 import { fast } from '../../verbs/projections/versions.ts';
+import { namesOf } from '../../support/names-of.ts';
 
 const { signal } = new AbortController();
 const screen = { progress: () => undefined };
-const m = model<{
+const m = namesOf<{
   Orders: { order: Doc & { id: string; storeId: string; lines: { sku: string }[] } };
   Customers: { customer: Doc & { id: string; storeId: string } };
   Countries: { country: Doc & { id: string } };
-}>('./cosmosdb_data_model.md');
+}>();
 let server: Awaited<ReturnType<typeof startPglite>>;
 let database: Database;
 let client: Client;

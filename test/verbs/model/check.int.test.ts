@@ -2,8 +2,11 @@ import { mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MODEL } from '../../../src/model/code/define-model.ts';
 import { cli } from '../../cli/cli.ts';
+import { m } from '../../fixtures/shop/model.ts';
 import { DESIGN, type Edit, edited } from '../../model/rules/base.ts';
+import { SHOP } from '../../support/stage.ts';
 
 let root: string;
 let count = 0;
@@ -189,7 +192,7 @@ describe('a pipeline beside the documents', () => {
   const unready = (projections: string, helpers = ''): string =>
     `${helpers}
     export default {
-      name: 'shop', modelFile: './cosmosdb_data_model.md', sources: [], embeds: [], effects: [], archives: [],
+      name: 'shop', model: ${JSON.stringify({ ...m[MODEL], examples: join(SHOP, 'model.examples.json') })}, sources: [], embeds: [], effects: [], archives: [],
       publishes: [], ingests: [], findings: [], projections: [${projections}],
     };`;
   const days = (groupBy: string): string => `{

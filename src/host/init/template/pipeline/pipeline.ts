@@ -1,8 +1,6 @@
 // The projections of the pipeline. `npx millrace model types` writes model.types.ts from the document.
-import { aggregate, copy, definePipeline, model, source } from 'millrace';
-import type { Shop } from './model.types.ts';
-
-const m = model<Shop>('./cosmosdb_data_model.md');
+import { aggregate, copy, definePipeline, source } from 'millrace';
+import { m } from './model.ts';
 
 export default definePipeline({
   name: 'shop',

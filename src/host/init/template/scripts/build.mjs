@@ -1,13 +1,11 @@
-// Builds dist/ for the deployment: compiled code, and the data-model document beside its pipeline.
+// Builds dist/ for the deployment: compiled code, and the examples beside the pipeline.
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 rmSync('dist', { recursive: true, force: true });
 run('typescript', 'bin/tsc');
-for (const file of globSync('pipeline/*.md')) cpSync(file, `dist/${file}`);
-// Reads the documents now, so that a start doesn't have to.
-run('millrace', 'bin/millrace.mjs', 'model', 'build', '--pipeline', 'dist/pipeline');
+for (const file of globSync('pipeline/*.json')) cpSync(file, `dist/${file}`);
 
 function run(name, bin, ...args) {
   const file = fileURLToPath(new URL(bin, import.meta.resolve(`${name}/package.json`)));

@@ -1,4 +1,4 @@
-// Written by `millrace model infra` from Shop: Azure Cosmos DB NoSQL Data Model; edit the model, not this file.
+// Written by `millrace model infra` from model.ts; edit the model, not this file.
 // Deploy it with infra/main.bicep or, if only the model has changed, separately (docs/deploy.md).
 @description('The account that holds the database.')
 param accountName string

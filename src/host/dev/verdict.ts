@@ -1,0 +1,38 @@
+// What `dev` says when it first rests: whether everything that is derived equals a recomputation.
+import { systemClock } from '../../base/clock.ts';
+import { type Verification, type VerifyOptions, formatVerification, verify } from '../../procedures/verify/verify.ts';
+import type { Screen } from '../../procedures/screen.ts';
+import { plural } from '../../procedures/table.ts';
+import { type StageParts, verifyPlaces } from './shards.ts';
+
+/** Above this number of loaded documents the comparison would take long, so it isn't made. */
+const MOST_VERIFIED = 100_000;
+
+interface VerdictOptions extends Omit<VerifyOptions, 'screen' | 'settings'> {
+  readonly screen: Pick<Screen, 'progress' | 'line'>;
+  /** How many documents were loaded. */
+  readonly loaded: number;
+}
+
+/** The comparison of `--once`, while the hosts run. */
+export async function sayVerdict(parts: StageParts, { loaded, ...options }: VerdictOptions): Promise<void> {
+  const { screen } = options;
+  if (loaded > MOST_VERIFIED)
+    return screen.line(
+      `Not compared with a recomputation: ${plural(loaded, 'document')} are more than ${MOST_VERIFIED.toLocaleString('en-US')}. \`millrace dev --once\` compares them.`,
+    );
+  const began = systemClock.monotonic();
+  const live = { ...options, settings: parts.settings };
+  const over = parts.loaded.pipeline.shards !== undefined;
+  const found = over
+    ? (await verifyPlaces(parts, live)).map(({ verification }) => verification)
+    : [await verify(parts.loaded, parts.services, live)];
+  screen.line(verdictText(found, Math.round((systemClock.monotonic() - began) / 1_000)));
+}
+
+export function verdictText(found: readonly Verification[], seconds: number): string {
+  const wrong = found.filter(({ different, moving, setAside = 0 }) => different + moving + setAside > 0);
+  if (wrong.length > 0) return wrong.map(formatVerification).join('\n');
+  const documents = found.reduce((sum, of) => sum + of.documents.found, 0);
+  return `All right: ${plural(documents, 'document')} ${documents === 1 ? 'equals' : 'equal'} a recomputation (${seconds} s)`;
+}

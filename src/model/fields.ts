@@ -1,0 +1,71 @@
+// What the documents of a type hold, as data: hosts check by it what they store, and tables get their columns by it.
+import { isObject } from '../base/json.ts';
+import { isUtcMoment } from './moments.ts';
+
+/**
+ * - `int` and `number` are both a number of JSON, and `moment` and `day` both a text: what is stored is checked by its JSON
+ *   type. The finer kind decides the column of a table.
+ * - `any`: nothing is known.
+ */
+export type FieldKind = 'text' | 'int' | 'number' | 'moment' | 'day' | 'bool' | 'any' | 'list' | 'object';
+
+export interface Field {
+  readonly kind: FieldKind;
+  /** Of a list. Absent: nothing is known of its elements. */
+  readonly element?: Field;
+  /** Of an object. */
+  readonly fields?: Fields;
+  /** The only texts. Absent: any text. */
+  readonly values?: readonly string[];
+  /** Documents may lack it. */
+  readonly isOptional?: true;
+  /** It may be null. */
+  readonly isNullable?: true;
+}
+
+export type Fields = Readonly<Record<string, Field>>;
+
+type Doc = Readonly<Record<string, unknown>>;
+
+/**
+ * The fields that examples show: `int` where all numbers are whole, `moment` where all texts are moments in UTC, `any` where
+ * kinds are mixed or only null is shown, optional where an example lacks the field.
+ */
+export function fieldsOf(examples: readonly Doc[]): Fields {
+  const names = new Set(examples.flatMap((example) => Object.keys(example)));
+  return Object.fromEntries(
+    [...names].map((name) => {
+      const having = examples.filter((example) => Object.hasOwn(example, name));
+      const field = fieldOf(having.map((example) => example[name]));
+      return [name, having.length < examples.length ? { ...field, isOptional: true } : field];
+    }),
+  );
+}
+
+function fieldOf(values: readonly unknown[]): Field {
+  const known = values.filter((value) => value !== null);
+  const field = kindOf(known);
+  return known.length < values.length && field.kind !== 'any' ? { ...field, isNullable: true } : field;
+}
+
+function kindOf(values: readonly unknown[]): Field {
+  if (values.length === 0) return { kind: 'any' };
+  if (values.every(Array.isArray)) {
+    const elements = values.flat() as unknown[];
+    return { kind: 'list', ...(elements.length > 0 && { element: fieldOf(elements) }) };
+  }
+  if (values.every(isObject)) return { kind: 'object', fields: fieldsOf(values) };
+  if (values.every((value) => typeof value === 'boolean')) return { kind: 'bool' };
+  if (values.every((value) => typeof value === 'number'))
+    return { kind: values.every(Number.isSafeInteger) ? 'int' : 'number' };
+  if (values.every((value) => typeof value === 'string'))
+    return { kind: values.every(isUtcMoment) ? 'moment' : 'text' };
+  return { kind: 'any' };
+}
+
+/** The field at a path such as a key level, `/address/city`. */
+export function fieldAt(fields: Fields | undefined, path: string): Field | undefined {
+  const [first = '', ...rest] = path.split('/').slice(1);
+  const found = fields && Object.hasOwn(fields, first) ? fields[first] : undefined;
+  return rest.length === 0 ? found : fieldAt(found?.fields, `/${rest.join('/')}`);
+}

@@ -1,0 +1,57 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { modelLines } from '../../../src/host/dev/model-lines.ts';
+import { verdictText } from '../../../src/host/dev/verdict.ts';
+import type { Verification } from '../../../src/procedures/verify/verify.ts';
+import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
+import { loadPipeline } from '../../../src/runtime/pipeline/load-pipeline.ts';
+
+const RIGHT: Verification = {
+  projections: [{ id: 'days@1', expected: 2, refused: 0 }],
+  documents: { sources: 5, expected: 2, found: 2 },
+  different: 0,
+  differences: [],
+  moving: 0,
+  parked: [],
+  repaired: null,
+  beyond: [],
+};
+
+describe('the verdict of dev', () => {
+  it('counts the documents of all places that equal a recomputation', () => {
+    expect(verdictText([RIGHT, RIGHT], 4)).toBe('All right: 4 documents equal a recomputation (4 s)');
+  });
+
+  it('says what differs, and what could not be judged', () => {
+    expect(verdictText([RIGHT, { ...RIGHT, different: 1 }], 4)).toContain('1 difference');
+    expect(verdictText([{ ...RIGHT, moving: 2, behind: true }], 4)).toContain('2 documents can’t be judged');
+  });
+});
+
+describe('the first lines of dev', () => {
+  const TEMPLATE = join(import.meta.dirname, '../../../src/host/init/template/pipeline');
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(import.meta.dirname, '../../fixtures/lines-'));
+    await cp(TEMPLATE, folder, { recursive: true });
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+  const lines = async (): Promise<string[]> => {
+    const { pipeline } = await loadPipeline(folder);
+    return modelLines(openWorkspace({ directory: folder, pipeline: folder }), pipeline);
+  };
+
+  it('say that the projections are as the document has them, or name each difference with its line', async () => {
+    expect(await lines()).toEqual(['Model: 2 projections are as cosmosdb_data_model.md has them']);
+    const file = join(folder, 'cosmosdb_data_model.md');
+    const text = await readFile(file, 'utf8');
+    await writeFile(file, text.replace('| days |', '| dayz |'));
+    const [first, ...differences] = await lines();
+    expect(first).toMatch(/^Model: \d+ differences between cosmosdb_data_model\.md and the code:$/);
+    expect(differences).toContainEqual(expect.stringMatching(/^ {2}cosmosdb_data_model\.md:\d+: .*dayz.*\(G1\)$/));
+    await rm(file);
+    await rm(join(folder, 'cosmosdb_requirements.md'));
+    expect(await lines()).toEqual([]);
+  });
+});

@@ -24,7 +24,7 @@ interface Declared {
 
 const root = join(import.meta.dirname, '../..');
 
-/** Every change of a shard map has this result; `changing` makes its `run`. */
+/** Every change of a shard map has this result; `changingMap` makes its `run`. */
 const CHANGE = { file: 'src/verbs/shards/change.ts', name: 'interface ChangeResult' };
 
 /** Where these functions themselves are. */
@@ -38,7 +38,7 @@ function declaredIn(file: string): Declared[] {
   new Visitor({
     CallExpression: ({ callee, arguments: [given] }) => {
       const makes = callee.type === 'Identifier' ? callee.name : '';
-      if (!['defineOperation', 'defineChange', 'changing'].includes(makes)) return;
+      if (!['defineOperation', 'defineChange', 'changingMap'].includes(makes)) return;
       if (given?.type !== 'ObjectExpression') throw new Error(`${file}: what ${makes} gets isn't written out`);
       const property = (name: string): { start: number; value: Expression } | undefined => {
         for (const one of given.properties)
@@ -52,7 +52,7 @@ function declaredIn(file: string): Declared[] {
       };
       const [verb, run] = [word('verb'), property('run')];
       if (makes === 'defineOperation' && verb === undefined) {
-        // The rest of it is a call of `changing` above it, in the same order.
+        // The rest of it is a call of `changingMap` above it, in the same order.
         const rest = changes.shift();
         if (!rest || !run) throw new Error(`${file}: an operation without a verb`);
         Object.assign(rest, { file, at: run.start });
@@ -63,7 +63,7 @@ function declaredIn(file: string): Declared[] {
         const at = readFileSync(join(root, CHANGE.file), 'utf8').indexOf(CHANGE.name) + CHANGE.name.indexOf(' ') + 1;
         const change = { name: `${word('noun') ?? 'shards'} ${verb}`, file: CHANGE.file, at };
         found.push(change);
-        if (makes === 'changing') changes.push(change);
+        if (makes === 'changingMap') changes.push(change);
         return;
       }
       if (!run) throw new Error(`${file}: ${verb} has no run`);

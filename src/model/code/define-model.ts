@@ -63,7 +63,7 @@ export interface ModelCode extends ModelOptions {
 }
 
 /** The model's data. It is a symbol, so that it can't equal a container's name. */
-export const MODEL = Symbol.for('millrace.model');
+export const MODEL = Symbol.for('millrace: model');
 
 export interface ModelRef {
   readonly [MODEL]: ModelCode;

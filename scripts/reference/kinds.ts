@@ -43,6 +43,32 @@ const KINDS: readonly Builder[] = [
   { name: 'archive', file: `${BUILDERS}/archive.ts`, options: 'ArchiveOptions', more: '../archive.md' },
 ];
 
+const CODE = 'src/model/code/define-model.ts';
+const FIELDS = [
+  'text',
+  'int',
+  'number',
+  'moment',
+  'day',
+  'bool',
+  'any',
+  'oneOf',
+  'list',
+  'object',
+  'optional',
+  'nullable',
+];
+const MODEL: readonly Builder[] = [
+  { name: 'defineModel', file: CODE, options: 'ModelOptions', more: '../model.md#the-model-as-code' },
+  { name: 'container', file: CODE, options: 'ContainerOptions', more: '../model.md#the-model-as-code' },
+  ...['document', 'documentWithoutType', 'autoscale', 'manual', 'indexed', 'ordered'].map((name) => ({
+    name,
+    file: CODE,
+    more: '../model.md#the-model-as-code',
+  })),
+  ...FIELDS.map((name) => ({ name, file: 'src/model/code/fields.ts', more: '../model.md#the-model-as-code' })),
+];
+
 const PARTS: readonly Builder[] = [
   {
     name: 'definePipeline',
@@ -51,7 +77,6 @@ const PARTS: readonly Builder[] = [
     more: '../projections.md#sources',
   },
   { name: 'source', file: 'src/pipeline/pipeline.ts', options: 'SourceOptions', more: '../projections.md#sources' },
-  { name: 'model', file: 'src/pipeline/model-ref.ts', more: '../model.md' },
   { name: 'timeWindow', file: 'src/pipeline/time-window.ts', more: 'measures.md#windows' },
   { name: 'shardMap', file: `${BUILDERS}/shards.ts`, more: '../shards.md' },
   { name: 'global', file: `${BUILDERS}/shards.ts`, more: '../shards.md' },
@@ -72,7 +97,7 @@ const NESTED: Readonly<Record<string, readonly { readonly title: string; readonl
 };
 
 export function kindsPage(): string {
-  const shown = [...KINDS, ...PARTS];
+  const shown = [...KINDS, ...MODEL, ...PARTS];
   const missing = Object.keys(millrace).filter((name) => !shown.some((builder) => builder.name === name));
   if (missing.length > 0)
     throw new Error(`scripts/reference/kinds.ts leaves out what src/index.ts exports: ${missing.join(', ')}`);
@@ -85,6 +110,9 @@ ${table(
   KINDS.map(({ name, file }) => [`[${name}](#${name.toLowerCase()})`, docOf(file, name)]),
 )}
 ${KINDS.map(section).join('\n')}
+## The model
+
+${MODEL.map(section).join('\n')}
 ## Parts of a pipeline
 
 ${PARTS.map(section).join('\n')}`;
@@ -112,12 +140,12 @@ function optionTable(of: string, members: readonly Member[]): string {
   );
 }
 
-/** The head of a function or a class, as it is written. */
+/** The head of a function, a constant or a class, as it is written. */
 function signatureOf(file: string, name: string): string {
   const text = readFileSync(join(import.meta.dirname, '../..', file), 'utf8');
   const [, head = ''] =
     new RegExp(
-      `^export ((?:async )?function ${name}\\b[^{]*?|const ${name} = [^=]*?|class ${name}\\b[^{]*?)(?:;| \\{| =>.*)\\s*$`,
+      `^export ((?:async )?function ${name}\\b[^{]*?|const ${name} = [^=]*?|const ${name}: [^=]*?(?= =)|class ${name}\\b[^{]*?)(?:;| \\{| =>.*| = .*)\\s*$`,
       'm',
     ).exec(text) ?? [];
   if (head === '') throw new Error(`${file}: the head of ${name} can't be read`);

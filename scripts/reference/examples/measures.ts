@@ -1,29 +1,36 @@
-import { aggregate, definePipeline, timeWindow } from 'millrace';
-import { namesOf } from '../../../test/support/names-of.ts';
+import {
+  aggregate,
+  container,
+  defineModel,
+  definePipeline,
+  document,
+  int,
+  list,
+  moment,
+  text,
+  timeWindow,
+} from 'millrace';
 
-interface Order {
-  id: string;
-  type: 'order';
-  storeId: string;
-  customerId: string;
-  placedAt: string;
-  cents: number;
-}
-interface Day {
-  id: string;
-  type: 'day';
-  storeId: string;
-  day: string;
-  orders: number;
-  total: number;
-  average: number;
-  smallest: number;
-  largest: number;
-  customers: number;
-  best: { order: string; cents: number }[];
-  bySize: number[];
-}
-const m = namesOf<{ Orders: { order: Order }; Sales: { day: Day } }>();
+const m = defineModel({
+  Orders: container('/storeId', {
+    order: document({ id: text, storeId: text, customerId: text, placedAt: moment, cents: int }),
+  }),
+  Sales: container('/storeId', {
+    day: document({
+      id: text,
+      storeId: text,
+      day: text,
+      orders: int,
+      total: int,
+      average: int,
+      smallest: int,
+      largest: int,
+      customers: int,
+      best: list({ order: text, cents: int }),
+      bySize: list(int),
+    }),
+  }),
+});
 
 export default definePipeline({
   model: m,

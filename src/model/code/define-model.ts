@@ -31,6 +31,7 @@ export interface ContainerOptions {
   readonly unique?: readonly (readonly string[])[];
   /** Absent: every path is indexed. */
   readonly index?: IndexingPolicy;
+  /** `autoscale(4_000)` or `manual(400)`. Absent: the database's. */
   readonly throughput?: NonNullable<Container['throughput']>;
   /** The same for all tenants. */
   readonly reference?: true;
@@ -62,7 +63,7 @@ export interface ModelCode extends ModelOptions {
 }
 
 /** The model's data. It is a symbol, so that it can't equal a container's name. */
-export const MODEL = Symbol.for('millrace.model');
+export const MODEL = Symbol.for('millrace: model');
 
 export interface ModelRef {
   readonly [MODEL]: ModelCode;
@@ -93,15 +94,16 @@ export const documentWithoutType = <F extends Fields>(fields: F): DocumentOf<Sha
   typed: false,
 });
 
-/** `key`: a path, or up to three with commas between them: `/storeId, /id`. */
+/** A container with its types. `key`: a path, or up to three with commas between them: `/storeId, /id`. */
 export const container = <T extends TypesOfContainer>(
   key: string,
   types: T,
   options: ContainerOptions = {},
 ): ContainerOf<T> => ({ key: key.split(/\s*,\s*/), types, ...options });
 
-/** The most RU/s. */
+/** A throughput that scales to at most so many RU/s. */
 export const autoscale = (max: number): NonNullable<Container['throughput']> => ({ kind: 'autoscale', max });
+/** So many RU/s. */
 export const manual = (max: number): NonNullable<Container['throughput']> => ({ kind: 'manual', max });
 
 /** Only these paths are indexed. */

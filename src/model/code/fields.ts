@@ -30,30 +30,35 @@ export type FieldsFor<D extends object> = {
     : FieldOf<Exclude<D[K], undefined>, true>;
 };
 
+/** A text. */
 export const text: FieldOf<string, false> = { kind: 'text' };
 /** A whole number: `bigint` in a table. */
 export const int: FieldOf<number, false> = { kind: 'int' };
-/** `double precision` in a table. */
+/** A number: `double precision` in a table. */
 export const number: FieldOf<number, false> = { kind: 'number' };
 /** A moment as ISO 8601 text, such as `2026-03-01T10:15:00Z`: `timestamptz` in a table. */
 export const moment: FieldOf<string, false> = { kind: 'moment' };
 /** A date such as `2026-03-01`: `date` in a table. */
 export const day: FieldOf<string, false> = { kind: 'day' };
+/** True or false. */
 export const bool: FieldOf<boolean, false> = { kind: 'bool' };
 /** Any value of JSON: `jsonb` in a table. */
 export const any: FieldOf<unknown, false> = { kind: 'any' };
 
+/** One of these texts. */
 export const oneOf = <const V extends readonly string[]>(...values: V): FieldOf<V[number], false> => ({
   kind: 'text',
   values,
 });
 
+/** A list of values of one kind, or of objects with these fields. */
 export function list<T>(of: FieldOf<T, false>): FieldOf<T[], false>;
 export function list<F extends Fields>(of: F): FieldOf<Shaped<F>[], false>;
 export function list(of: Field | Fields): Field {
   return { kind: 'list', element: isField(of) ? of : { kind: 'object', fields: of } };
 }
 
+/** An object with these fields. */
 export const object = <F extends Fields>(fields: F): FieldOf<Shaped<F>, false> => ({ kind: 'object', fields });
 
 /** A field that documents may lack. */

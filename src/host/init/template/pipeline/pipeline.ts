@@ -1,4 +1,4 @@
-// The projections of the pipeline. `npx millrace model types` writes model.types.ts from the document.
+// The projections of the pipeline. `npx millrace model types` writes model.ts from the document.
 import { aggregate, copy, definePipeline, source } from 'millrace';
 import { m } from './model.ts';
 

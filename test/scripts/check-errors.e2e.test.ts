@@ -41,7 +41,7 @@ it.each([
     CLEAN['src/host/errors.ts'].replace('{', `{ ${LEASE}`),
     /^lease-lost: stands in the catalogues of (feed and host|host and feed)$/,
   ],
-  ['a code that nothing throws', 'src/host/listen.ts', '', /^port-taken \(host\): nothing throws it$/],
+  ['a code that nothing throws', 'src/host/listen.ts', '', /^cannot-listen \(host\): nothing throws it$/],
   [
     'an error that is made beside the catalogue',
     'src/host/more.ts',

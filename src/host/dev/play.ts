@@ -169,13 +169,15 @@ export async function play(
     }
     if (options.once) return app.drained(until);
     if (!judged && !options.unverified && !options.account) {
-      await app.drained(until);
-      await sayVerdict(
-        { settings, services, loaded },
-        { ...lag, screen, signal: until, loaded: result?.loaded ?? 0 },
-      ).catch((error: unknown) => {
+      try {
+        await app.drained(until);
+        await sayVerdict(
+          { settings, services, loaded },
+          { ...lag, screen, signal: until, loaded: result?.loaded ?? 0 },
+        );
+      } catch (error) {
         if (!until.aborted) screen.line(`The comparison with a recomputation failed: ${messageOf(error)}`);
-      });
+      }
       // An edit ends it: what the changed pipeline makes is compared then.
       judged = !until.aborted;
     }

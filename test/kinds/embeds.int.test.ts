@@ -309,6 +309,6 @@ describe('a child', () => {
   it('a child that would be over 2 MB is refused with its size and what makes it so', async () => {
     await child('large', 'a', { text: 'x'.repeat(1_500_000) });
     const [why] = await refusals(runner().apply([await parent('large', 'y'.repeat(700_000))], hosts.access(0)));
-    expect(why).toMatch(/^p sink-too-large: Child a .*has 2,2\d\d,\d{3} bytes.*\/text is its largest part/);
+    expect(why).toMatch(/^p too-large: Child a .*has 2,2\d\d,\d{3} bytes.*\/text is its largest part/);
   });
 });

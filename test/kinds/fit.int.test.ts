@@ -69,8 +69,8 @@ it('the engine parks what would be stored as null, with its path, and the rest o
   await order('zero', { amount: 0 });
   await order('right', { amount: 4 });
   expect((await letters()).toSorted()).toEqual([
-    "summaries@1 negative value-not-storable summaries@1: /amount is NaN, which JSON can't hold",
-    "summaries@1 zero value-not-storable summaries@1: /deep/list/0 is Infinity, which JSON can't hold",
+    "summaries@1 negative value-invalid summaries@1: /amount is NaN, which JSON can't hold",
+    "summaries@1 zero value-invalid summaries@1: /deep/list/0 is Infinity, which JSON can't hold",
   ]);
   expect(await summary('negative')).toBeUndefined();
   expect(await summary('right')).toMatchObject({ amount: 2 });
@@ -84,7 +84,7 @@ it('the engine parks undefined where each document of the type has a value, and 
   await order('lacking');
   await order('text');
   expect((await letters()).toSorted()).toEqual([
-    'summaries@1 lacking value-not-storable summaries@1: /customerName is undefined, but every document of the type has it',
+    'summaries@1 lacking value-invalid summaries@1: /customerName is undefined, but every document of the type has it',
     'summaries@1 text value-of-other-type summaries@1: /amount is "1", not a number',
   ]);
 });
@@ -111,9 +111,9 @@ it('the type of a sink holds reference data, groups and what measures keep to it
   await order('group');
   await order('kept');
   expect((await letters()).toSorted()).toEqual([
-    'days@1 group group-value groupBy returned NaN in the field share',
-    "days@1 kept value-not-storable Measure best: /half is Infinity, which JSON can't hold",
-    'store-countries@1 AT value-not-storable store-countries@1: /name is undefined, but every document of the type has it',
+    'days@1 group value-invalid groupBy returned NaN in the field share',
+    "days@1 kept value-invalid Measure best: /half is Infinity, which JSON can't hold",
+    'store-countries@1 AT value-invalid store-countries@1: /name is undefined, but every document of the type has it',
   ]);
 });
 
@@ -146,7 +146,7 @@ it('the type of a sink holds rows of a sink of one’s own to it, and what a run
   await order('negative', { amount: -1 });
   await order('right', { amount: 1 });
   expect((await letters()).toSorted()).toEqual([
-    "rows@1 negative value-not-storable rows@1: /log is NaN, which JSON can't hold",
+    "rows@1 negative value-invalid rows@1: /log is NaN, which JSON can't hold",
     "tickets@1 negative ticket-refused negative: /log is NaN, which JSON can't hold",
   ]);
   expect(rows.map(({ row }) => row)).toEqual([{ log: 0 }]);

@@ -2,7 +2,7 @@ import { canonical } from '../../base/json.ts';
 import type { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { type Registered, mayWait } from '../../engine/deferred/registered.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
-import type { Identity } from '../../feed/reading/change.ts';
+import { type Change, type Identity, feedLsnOf } from '../../feed/reading/change.ts';
 import type { Lease } from '../../feed/leases/lease.ts';
 import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import { lsnOf } from '../../feed/reading/position.ts';
@@ -54,3 +54,12 @@ export function acknowledgedBy(
 }
 
 const identity = ({ container, key, id }: Identity): string => canonical([container, key, id]);
+
+/** Whether every projection has got this version: it is acknowledged, and no change of the document is parked or set aside. */
+export function mayLeave(
+  gate: Gate,
+  { range, change }: { readonly range: FeedRange; readonly change: Change },
+): boolean {
+  const acknowledged = gate.acknowledged(range);
+  return acknowledged !== undefined && feedLsnOf(change) <= acknowledged && !gate.parked(change) && !gate.waits(change);
+}

@@ -3,7 +3,7 @@ import { systemClock } from '../../base/clock.ts';
 import { projectionId } from '../../pipeline/specs.ts';
 import type { Meter } from '../../cosmos/budget/charge-meter.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
-import { type Change, feedLsnOf } from '../../feed/reading/change.ts';
+import type { Change } from '../../feed/reading/change.ts';
 import { whileFresh } from '../../feed/tenure/fences.ts';
 import { blobLineOf } from '../blobs/blob.ts';
 import { leavingFields } from '../../kinds/archive/leaving.ts';
@@ -13,6 +13,7 @@ import type { Archive, ArchiveFault, Gate, SweepOptions, SweepResult } from '../
 import { duePages } from './due-pages.ts';
 import { isDateIndexed } from './due-query.ts';
 import { type Eligibility, eligibilityOf } from './eligibility.ts';
+import { mayLeave } from './may-leave.ts';
 
 /** A chunk is archived when it has this many documents or bytes, or when its first document was read this long ago. */
 const DOCUMENTS = 5_000;
@@ -149,7 +150,7 @@ async function archiveChunk(
   const erased = await options.erased?.();
   const kept = chunk.filter(({ tenant }) => !erased?.(tenant));
   tally.erased += chunk.length - kept.length;
-  const due = kept.filter((one) => isFree(open, one));
+  const due = kept.filter((one) => mayLeave(open, one));
   tally.held += kept.length - due.length;
   if (options.dryRun) {
     tally.archived += due.length;
@@ -166,10 +167,4 @@ async function archiveChunk(
   for (const name of ['archived', 'removed', 'superseded', 'bytes', 'blocked'] as const) tally[name] += counts[name];
   const known = new Set(tally.faults.map(({ blob }) => blob));
   tally.faults.push(...counts.faults.filter(({ blob }) => !known.has(blob)));
-}
-
-/** Whether every projection has got this version: it is acknowledged, and no change of the document is parked or set aside. */
-function isFree(gate: Gate, { range, change }: Candidate): boolean {
-  const acknowledged = gate.acknowledged(range);
-  return acknowledged !== undefined && feedLsnOf(change) <= acknowledged && !gate.parked(change) && !gate.waits(change);
 }

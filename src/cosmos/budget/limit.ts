@@ -12,7 +12,7 @@ export interface Grant {
   throttled(): void;
 }
 
-/** The part of the budget that this process may spend, where several processes share it (`shares.ts`). */
+/** The part of the budget that this process may spend, where several processes share it (`split.ts`). */
 export interface Share {
   /** From 0 to 1, now. */
   now(): number;

@@ -23,7 +23,7 @@ import {
   parked,
 } from './letter-document.ts';
 import { listLetters } from './letter-queries.ts';
-import { bySize, inBatches, isOfOne, removal, writeLetter } from './letter-writes.ts';
+import { bySize, inBatches, isOfOne, removal, writeLetter } from './letter-operations.ts';
 import { transact } from '../../cosmos/transact.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
 

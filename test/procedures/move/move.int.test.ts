@@ -241,7 +241,7 @@ describe('a move is refused', () => {
 
   it('a move of documents that the archive has, or will let expire, is refused, and nothing of it is left', async () => {
     await stage.orders(stage.west).items.create({ ...order('a', 2), _mr: { archived: {} } });
-    expect(await refusal(stage.move(2, stage.east))).toBe('under-way');
+    expect(await refusal(stage.move(2, stage.east))).toBe('move-leaving');
     await stage
       .database('west')
       .container('millrace')

@@ -34,7 +34,7 @@ export const ARCHIVE_ERRORS = {
   },
   'immutability-off': {
     meaning: 'The storage account can’t set a legal hold or a retention on a blob, or can’t remove it.',
-    hint: 'Enable versioning and version-level immutability for the blob container (`legalHolds` in infra/main.bicep), or remove `retain` from the archive. Azurite has neither.',
+    hint: 'Enable versioning and version-level immutability for the blob container (`legalHolds` in infra/main.bicep). Azurite has no holds and no retention.',
     usage: true,
   },
 } as const satisfies ErrorCatalogue;

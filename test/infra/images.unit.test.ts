@@ -50,5 +50,10 @@ it('the image of a project copies what the project has or builds, also a package
   const { bin } = JSON.parse(read(ROOT, 'package.json')) as { bin: { millrace: string } };
   expect(entry).toEqual(['node', `node_modules/millrace/${bin.millrace}`]);
   expect(args[args.indexOf('--pipeline') + 1]).toBe('dist/pipeline');
-  expect(read(TEMPLATE, 'scripts/build.mjs')).toContain("'--pipeline', 'dist/pipeline'");
+  const { compilerOptions, include } = JSON.parse(read(TEMPLATE, 'tsconfig.json')) as {
+    compilerOptions: { rootDir: string; outDir: string };
+    include: string[];
+  };
+  expect([compilerOptions.rootDir, compilerOptions.outDir, include]).toEqual(['.', 'dist', ['functions', 'pipeline']]);
+  expect(read(TEMPLATE, 'scripts/build.mjs')).toContain("globSync('pipeline/*.json')");
 });

@@ -7,7 +7,7 @@ import { clientInside, emulate } from './emulate.ts';
 import { comparable, query, randomDoc } from './naive-sql.ts';
 import type { Pick } from './naive-sql.ts';
 
-const QUERIES = Number(process.env['MILLRACE_HISTORIES'] ?? 6000);
+const QUERIES = Number(process.env['MILLRACE_HISTORIES'] ?? 2500);
 const SERVED = Math.min(100, QUERIES);
 const SEED = suiteSeed();
 

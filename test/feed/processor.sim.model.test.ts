@@ -7,7 +7,7 @@ import { suiteSeed } from '../support/seed.ts';
 import { History } from './sim/history.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 100);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 50);
 const EVENTS = [
   'lease:acquired',
   'lease:released',

@@ -17,7 +17,7 @@ const SOURCES = [
   REQUIREMENTS,
   ...readdirSync(corpus).map((name) => readFileSync(new URL(name, corpus), 'utf8')),
 ];
-const COUNT = Number(process.env['MILLRACE_HISTORIES'] ?? 300);
+const COUNT = Number(process.env['MILLRACE_HISTORIES'] ?? 120);
 const JUNK = [
   '|',
   '`',

@@ -10,7 +10,7 @@ import { Judge } from './judge.ts';
 import { schema } from './queries.ts';
 import { randomQuery } from './random-queries.ts';
 
-const QUERIES = Number(process.env['MILLRACE_HISTORIES'] ?? 300);
+const QUERIES = Number(process.env['MILLRACE_HISTORIES'] ?? 120);
 /** Queries that run on the same rows. */
 const BATCH = 20;
 

@@ -8,7 +8,7 @@ import { World } from './sim.ts';
 import { Tenure, VARIANTS, type Variant } from './tenure.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 150);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 60);
 /** So many histories find a variant at the latest: the rarest is wrong in one of about a thousand. */
 const VARIANT_HISTORIES = Number(process.env['MILLRACE_VARIANT_HISTORIES'] ?? 10_000);
 const LONGEST = 10_000;

@@ -11,7 +11,7 @@ import { suiteSeed } from '../../support/seed.ts';
 const SEED = suiteSeed();
 /** Changes without a tenant have turns together. */
 const NONE = 'none';
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 200);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 80);
 
 it(`tenants get the places of a window in turns (seed ${SEED})`, async () => {
   const said: string[] = [];

@@ -7,7 +7,7 @@ import { neverSeen, runHistory } from './protocol/move-history.ts';
 import { ERASE_MISTAKES, isSeen, type MoveMistake } from './protocol/move-mistakes.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 200);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 80);
 
 it(`nothing of a tenant is left, and others lose nothing, while keys move and are archived (seed ${SEED})`, () => {
   const totals = new Map<string, number>();

@@ -7,7 +7,7 @@ import { neverSeen, runHistory } from './protocol/move-history.ts';
 import { DELETE_MISTAKES, isSeen, MOVE_MISTAKES, type MoveMistake } from './protocol/move-mistakes.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 300);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 120);
 const totals = new Map<string, number>();
 
 it(`keys that move are counted once, and lose no write, whichever process dies (seed ${SEED})`, () => {

@@ -15,7 +15,7 @@ import { VERSIONS, compare, keepWriting, live, options, specOf, writeAny } from 
 
 // MILLRACE_SEED repeats a run, MILLRACE_HISTORIES says how often somebody dies.
 const SEED = suiteSeed();
-const DEATHS = Number(process.env['MILLRACE_HISTORIES'] ?? 10);
+const DEATHS = Number(process.env['MILLRACE_HISTORIES'] ?? 4);
 const { signal } = new AbortController();
 
 let stage: Stage;

@@ -22,7 +22,7 @@ import {
 
 // MILLRACE_SEED repeats a run, MILLRACE_HISTORIES says how often a process dies.
 const SEED = suiteSeed();
-const DEATHS = Number(process.env['MILLRACE_HISTORIES'] ?? 4);
+const DEATHS = Number(process.env['MILLRACE_HISTORIES'] ?? 2);
 const KEEP = { keepMs: 3_600_000 };
 const { signal } = new AbortController();
 

@@ -17,33 +17,32 @@ describe('bad input is one message with its remedy, exit code 2 and no stack', (
   async function refused(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
     await using process = millrace(args, { directory, env });
     expect(await process.ended).toMatchObject({ code: 2 });
-    // The dashboard opens before the rest.
-    expect(process.stdout).toMatch(/^(Dashboard: .+\n)?$/);
+    // The model is compared, and the dashboard opens, before the rest.
+    expect(process.stdout).toMatch(/^(Model: .+\n( {2}.+\n)*)?(Dashboard: .+\n)?$/);
     expect(process.stderr).not.toMatch(/^ {4}at /m);
     expect(process.stderr).toMatch(/^error: .+\n {2}\S.+\n$/);
     return process.stderr;
   }
 
-  /** The shop as a project of its own that has installed this package, with another document. */
-  function project(document: string): string {
+  /** The shop as a project of its own that has installed this package, with a part of its pipeline in other words. */
+  function project(part: string, instead: string): void {
     cpSync(SHOP, join(directory, 'pipeline'), { recursive: true });
-    writeFileSync(join(directory, 'pipeline/cosmosdb_data_model.md'), document);
+    const file = join(directory, 'pipeline/pipeline.ts');
+    const text = readFileSync(file, 'utf8');
+    expect(text).toContain(part);
+    writeFileSync(file, text.replace(part, instead));
     mkdirSync(join(directory, 'node_modules'));
     symlinkSync(inject('built'), join(directory, 'node_modules/millrace'), 'dir');
-    return directory;
   }
 
-  it('a model document without containers', async () => {
-    project('# Shop\n\n## Container Designs\n\nTo be written.\n');
-    expect(await refused(['dev'])).toMatch(
-      /No container was found in \S*cosmosdb_data_model\.md, so nothing was checked\n {2}Write each with its name /,
-    );
+  it('a model that is not there', async () => {
+    project("'./model.ts'", "'./models.ts'");
+    expect(await refused(['dev'])).toMatch(/pipeline\.ts can't be loaded: Cannot find module \S*models\.ts/);
   });
 
   it('a projection whose container is not in the model', async () => {
-    const document = readFileSync(join(SHOP, 'cosmosdb_data_model.md'), 'utf8');
-    project(document.replace('### Days Container', '### Weeks Container'));
-    expect(await refused(['dev'])).toMatch(/container Days/);
+    project('into: m.Days.day', "into: { container: 'Weeks', type: 'day' } as typeof m.Days.day");
+    expect(await refused(['dev'])).toMatch(/container Weeks/);
   });
 
   it('a data folder that another server has open', async () => {

@@ -15,7 +15,6 @@ export const VERBS = [
   'leases/list',
   'model/check',
   'model/cost',
-  'model/draw',
   'projections/list',
   'projections/show',
   'shards/list',

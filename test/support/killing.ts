@@ -56,7 +56,7 @@ async function run(
     return pieces <= after;
   });
   const account = stage.emulator.connectionString.replace(`:${port}`, `:${proxy.port}`);
-  const child = fork(join(import.meta.dirname, 'worker.ts'), [verb, name, folder], {
+  const child = fork(join(import.meta.dirname, '../procedures/migrate/worker.ts'), [verb, name, folder], {
     execArgv: ['--conditions=millrace-source'],
     env: { ...process.env, ...stage.env, COSMOS: account, LEASES: account },
   });

@@ -18,10 +18,13 @@ export interface Orphans {
 
 const SHOWN = 10;
 
-/** Of the tables of a pipeline, or of one projection: the references with rows whose other document is missing. */
+/**
+ * Of the tables of a pipeline, or of one projection: the references with rows whose other document is missing. `database` is
+ * asked for only where there is a reference: a pipeline without tables has none.
+ */
 export async function readOrphans(
   { pipeline, model }: Parameters<typeof layoutsOf>[0],
-  database: Database,
+  database: () => Database,
   { only, signal }: { readonly only?: string | undefined; readonly signal: AbortSignal },
 ): Promise<Orphans[]> {
   const tables = pipeline.effects.filter((spec) => spec.kind === 'table');
@@ -29,9 +32,11 @@ export async function readOrphans(
   const found: Orphans[] = [];
   for (const read of orphansOf(layoutsOf({ pipeline, model }), froms, only?.split('@')[0]))
     found.push(
-      await database.transaction(read, { signal }).catch((error: unknown) => {
-        throw failure(error, 'The tables could not be read');
-      }),
+      await database()
+        .transaction(read, { signal })
+        .catch((error: unknown) => {
+          throw failure(error, 'The tables could not be read');
+        }),
     );
   return found.filter(({ count }) => count > 0);
 }

@@ -41,7 +41,7 @@ const verifyWith = async (
   const moved = await left();
   // The tables have the rows of all places and tenants.
   const whole = ofTenant === undefined && sample === undefined && loaded.pipeline.part?.place !== 'shard';
-  const orphans = whole ? await readOrphans(loaded, context.workspace.tables(), { only, signal }) : [];
+  const orphans = whole ? await readOrphans(loaded, () => context.workspace.tables(), { only, signal }) : [];
   return { ...result, ...(moved.length > 0 && { moved }), ...(orphans.length > 0 && { orphans }) };
 };
 

@@ -126,7 +126,7 @@ describe('sql migrate', () => {
       `INSERT INTO millrace.orders_v1 (store_id, id, customer_id) VALUES ('s', '1', 'c'), ('t', '2', 'c'), ('s', '3', NULL)`,
     );
     const read = (only?: string) =>
-      readOrphans({ pipeline: { ...PIPELINE, effects: specs }, model: shop }, database, { only, signal });
+      readOrphans({ pipeline: { ...PIPELINE, effects: specs }, model: shop }, () => database, { only, signal });
     const found = await read();
     expect(found).toEqual([
       {

@@ -104,7 +104,7 @@ export class Mover implements AsyncDisposable {
   async #start(): Promise<Running> {
     this.#state.idle();
     const work: MoverWork = { ...this.#work, endpoint: `http://127.0.0.1:${this.#proxy.port}/` };
-    const child = fork(join(import.meta.dirname, 'move-worker.ts'), [JSON.stringify(work)], {
+    const child = fork(join(import.meta.dirname, '../move-worker.ts'), [JSON.stringify(work)], {
       execArgv: ['--conditions=millrace-source'],
     });
     const exit = once(child, 'exit') as Running['exit'];

@@ -47,7 +47,7 @@ await test('every projection is right when the database lags, throttles and lose
 });
 
 await test('the built app registers a trigger for each container it reads', () => {
-  const functions = millrace('functions', 'list') as { name: string; type: string }[];
+  const functions = millrace('functions', 'start', '--list') as { name: string; type: string }[];
   const triggers = functions.filter(({ type }) => type === 'cosmosDBTrigger');
   const projections = millrace('projections', 'list') as unknown[];
   assert.equal(triggers.length > 0, projections.length > 0, 'run `npm run millrace -- functions start --list`');

@@ -9,7 +9,7 @@ import { blobLineOf } from '../blobs/blob.ts';
 import { leavingFields } from '../../kinds/archive/leaving.ts';
 import { FeedReader } from './feed-reader.ts';
 import { type LeavingByTtl, leave } from './leave-by-ttl.ts';
-import type { Archive, ArchiveFault, Gate, SweepOptions, SweepResult } from '../types.ts';
+import type { Archive, ArchiveFault, SweepOptions, SweepResult } from '../types.ts';
 import { duePages } from './due-pages.ts';
 import { isDateIndexed } from './due-query.ts';
 import { type Eligibility, eligibilityOf } from './eligibility.ts';

@@ -36,6 +36,7 @@ export default defineConfig({
       tier('unit', 30_000, false),
       tier('int', 120_000, false),
       tier('model', 900_000, false),
+      tier('crash', 3_600_000, false),
       tier('e2e', 600_000, true, ['test/support/built.ts']),
     ],
     // The default of a second fails on a busy machine. `vi.waitFor` has no such option: each call has its own.

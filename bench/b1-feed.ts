@@ -1,11 +1,11 @@
 import { CHECKPOINT_MS } from '../src/runtime/source-reading.ts';
 import type { Runner } from '../src/kinds/runner.ts';
-import { type Benchmark, type Figure, atLeast, plain, ratios, seconds } from './support/measure.ts';
+import { type Benchmark, type Figure, atLeast, plain, ratios, seconds, sized } from './support/measure.ts';
 import { pull } from './support/pull.ts';
 import { readAll } from './support/reader.ts';
 import { fill, openStage } from './support/stage.ts';
 
-const DOCUMENTS = 100_000;
+const DOCUMENTS = sized(100_000, 2_000);
 
 /** What reading by leases, with checkpoints and the engine around it, costs over the SDK's iterator alone. */
 export const b1: Benchmark = {

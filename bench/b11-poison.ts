@@ -1,11 +1,11 @@
 import type { AggregateSpec, Doc } from '../src/pipeline/specs.ts';
 import { applyIsolating } from '../src/engine/isolate.ts';
 import { aggregateRunner } from '../src/kinds/aggregate/aggregate-runner.ts';
-import { type Benchmark, type Figure, atLeast, atMost, plain, ratios, seconds } from './support/measure.ts';
+import { type Benchmark, type Figure, atLeast, atMost, plain, ratios, seconds, sized } from './support/measure.ts';
 import { readAll } from './support/reader.ts';
 import { type Stage, fill, openStage } from './support/stage.ts';
 
-const CHANGES = 10_000;
+const CHANGES = sized(10_000, 1_000);
 const BATCH = 1_000;
 
 /** A feed in which one change of a thousand can't be applied, against the same without. */

@@ -12,14 +12,14 @@ import { drop } from '../src/procedures/drop/drop.ts';
 import { servicesOn } from '../src/testing/test-pipeline.ts';
 import { copyRunner } from '../src/kinds/copy/copy-runner.ts';
 import { openHost } from './support/host.ts';
-import { type Benchmark, atMost, median, plain } from './support/measure.ts';
+import { type Benchmark, atMost, median, plain, sized } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
 
-const DOCUMENTS = 6_000;
-const ROUNDS = 5;
+const DOCUMENTS = sized(6_000, 300);
+const ROUNDS = sized(5, 1);
 const BURST = 10;
 const EVERY_MS = 50;
-const FOR_MS = 4_000;
+const FOR_MS = sized(4_000, 200);
 const POLL_MS = 100;
 /** What a rebuild is given where live traffic comes first. */
 const RU_PER_SECOND = 10_000;

@@ -4,9 +4,9 @@ import { readDesign } from '../src/model/reader/design.ts';
 import { readRequirements } from '../src/model/reader/requirements.ts';
 import { MODEL_RULES, checkDocuments } from '../src/model/rules/index.ts';
 import storefront from '../examples/storefront/pipeline.ts';
-import { type Benchmark, atMost, median, plain, seconds } from './support/measure.ts';
+import { type Benchmark, atMost, median, plain, seconds, sized } from './support/measure.ts';
 
-const ROUNDS = 15;
+const ROUNDS = sized(15, 1);
 
 /** A normal pair, the storefront's, read and held against every rule and its pipeline: in one process, first and later. */
 export const b14: Benchmark = {

@@ -1,13 +1,13 @@
 import type { Container } from '@azure/cosmos';
 import pMap from 'p-map';
-import { type Benchmark, type Figure, atMost, median, plain, seconds } from './support/measure.ts';
+import { type Benchmark, type Figure, atMost, median, plain, seconds, sized } from './support/measure.ts';
 import { pull } from './support/pull.ts';
 import { RawLine } from './support/raw-line.ts';
 import { type Stage, fill, openStage } from './support/stage.ts';
 
-const DOCUMENTS = 100_000;
-const POINT_READS = 20_000;
-const ROUNDS = 5;
+const DOCUMENTS = sized(100_000, 1_000);
+const POINT_READS = sized(20_000, 200);
+const ROUNDS = sized(5, 1);
 const AT_A_TIME = 32;
 
 const least = (name: string, value: number, bound: number, unit: string): Figure => ({
@@ -32,7 +32,7 @@ export const b15: Benchmark = {
     const documents = Array.from({ length: DOCUMENTS }, (_, index) => ({
       id: `${index}`,
       key: keyOf(index),
-      type: `t${index % 5000}`,
+      type: `t${index % (DOCUMENTS / 20)}`,
       rank: index,
       text,
     }));

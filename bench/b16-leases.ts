@@ -5,10 +5,10 @@ import { startEmulator } from '../src/emulator/index.ts';
 import type { LeaseStatus, Timings } from '../src/feed/sharing/feed-host.ts';
 import { CHECKPOINT_MS } from '../src/runtime/source-reading.ts';
 import { type Host, openHost } from './support/host.ts';
-import { type Benchmark, type Figure, atMost, plain, seconds } from './support/measure.ts';
+import { type Benchmark, type Figure, atMost, plain, seconds, sized } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
 
-const DOCUMENTS = 10_000;
+const DOCUMENTS = sized(10_000, 1_000);
 
 /**
  * What leases cost in request units, a page: ours, counted by a server that holds nothing but leases, against the requests

@@ -9,7 +9,7 @@ import {
   type ReceivedEventData,
 } from '@azure/event-hubs';
 import pMap from 'p-map';
-import { partitionOf } from '../src/base/partition-hash.ts';
+import { partitionOf } from '../src/base/event-hub-partition.ts';
 import type { IngestSpec, PublishSpec } from '../src/pipeline/specs.ts';
 import { DeadLetters } from '../src/engine/dead-letters/dead-letters.ts';
 import type { Change } from '../src/feed/reading/change.ts';
@@ -20,12 +20,12 @@ import { publishRunner } from '../src/kinds/publish/publish-runner.ts';
 import { CosmosAccess } from '../src/access/cosmos-access.ts';
 import { EventHubSink } from '../src/access/event-hub.ts';
 import { Meter } from '../src/cosmos/budget/charge-meter.ts';
-import { type Benchmark, plain, ratios, seconds } from './support/measure.ts';
+import { type Benchmark, plain, ratios, seconds, sized } from './support/measure.ts';
 import { openStage } from './support/stage.ts';
 
-const EVENTS = 20_000;
-const PAGE = 1_000;
-const NAIVE = 2_000;
+const EVENTS = sized(20_000, 500);
+const PAGE = sized(1_000, 100);
+const NAIVE = sized(2_000, 50);
 
 const SPEC: PublishSpec = {
   kind: 'publish',
@@ -67,7 +67,7 @@ export const b17: Benchmark = {
       await raw.close();
       const own = new EventHubProducerClient(connectionString, nextHub());
       const sink = new EventHubSink('own', async () => own);
-      const runner = publishRunner(SPEC, { sink, echoes: false, stateContainer: 'millrace' });
+      const runner = publishRunner(SPEC, { sink });
       const fence = { kind: 'lease', tenure: {}, signal: new AbortController().signal, assert: () => {} } as const;
       const access = new CosmosAccess(stage.database, fence, new Meter());
       const ours =
@@ -115,6 +115,7 @@ export const b17: Benchmark = {
         hubs: {
           producer: () => Promise.reject(new Error('nothing is published')),
           check: async () => {},
+          positions: () => ({ assertFit: async () => {}, forget: async () => [] }),
           consumer: async () => ({ client: client(), store }),
         },
         sink: databaseSink(stage.database),

@@ -9,7 +9,7 @@ import { untilStopped } from '../src/feed/tenure/fences.ts';
 import { copyRunner } from '../src/kinds/copy/copy-runner.ts';
 import { CosmosAccess } from '../src/access/cosmos-access.ts';
 import { openHost } from './support/host.ts';
-import { type Benchmark, atMost, median, plain } from './support/measure.ts';
+import { type Benchmark, atMost, median, plain, sized } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
 
 const SINK_RU = 4_000;
@@ -17,8 +17,8 @@ const BUCKET = { number: 1, percent: 50 };
 const POLL_MS = 100;
 const BURST = 10;
 const EVERY_MS = 100;
-const FOR_MS = 8_000;
-const ROUNDS = 3;
+const FOR_MS = sized(8_000, 300);
+const ROUNDS = sized(3, 1);
 const BULK_WORKERS = 4;
 
 const SPEC: CopySpec = {

@@ -5,10 +5,10 @@ import { backfill } from '../src/procedures/backfill/backfill.ts';
 import { positionsNow } from '../src/procedures/positions-now.ts';
 import type { Services } from '../src/runtime/workspace.ts';
 import { servicesOn } from '../src/testing/test-pipeline.ts';
-import { type Benchmark, plain, seconds } from './support/measure.ts';
+import { type Benchmark, plain, seconds, sized } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
 
-const DOCUMENTS = 100_000;
+const DOCUMENTS = sized(100_000, 1_000);
 const { signal } = new AbortController();
 
 const PIPELINE: Pipeline = {
@@ -44,7 +44,7 @@ export const b19: Benchmark = {
       inBulk: async () => services,
       global: { home: { endpoint: stage.endpoint, database, state }, state, leaseDatabase: database, leases: state },
       blobs: nothing,
-      hubs: { producer: nothing, consumer: nothing, check: nothing },
+      hubs: { producer: nothing, consumer: nothing, check: nothing, positions: nothing },
     };
     const text = 'x'.repeat(755);
     const documents = Array.from({ length: DOCUMENTS }, (_, n) => ({

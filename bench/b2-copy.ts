@@ -2,11 +2,11 @@ import { ChangeFeedStartFrom, type Container } from '@azure/cosmos';
 import pMap from 'p-map';
 import type { CopySpec, Doc } from '../src/pipeline/specs.ts';
 import { copyRunner } from '../src/kinds/copy/copy-runner.ts';
-import { type Benchmark, type Figure, atLeast, plain, ratios, seconds } from './support/measure.ts';
+import { type Benchmark, type Figure, atLeast, plain, ratios, seconds, sized } from './support/measure.ts';
 import { readAll } from './support/reader.ts';
 import { fill, openStage, type Stage } from './support/stage.ts';
 
-const CHANGES = 10_000;
+const CHANGES = sized(10_000, 300);
 
 /** A copy under the version guard against a hand-written function that upserts each change. */
 export const b2: Benchmark = {

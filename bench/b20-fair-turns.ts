@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Container } from '@azure/cosmos';
 import { withRetry } from '../src/cosmos/retry.ts';
-import { type Benchmark, type Figure, atMost, plain } from './support/measure.ts';
+import { type Benchmark, type Figure, atMost, plain, sized } from './support/measure.ts';
 import { openStage, type Stage } from './support/stage.ts';
 
 /** The tenant that floods. It writes a hundred times as much as each of the others. */
@@ -12,10 +12,10 @@ const FLOOD_A_SECOND = 1_000;
 const EVERY_MS = 1_000 / (FLOOD_A_SECOND / 100);
 const BATCH = 50;
 /** Fewer than half of a window. */
-const FITS = 4_000;
-const LARGE = Number(process.env['MILLRACE_FLOOD'] ?? 100_000);
-const ALONE_MS = 8_000;
-const ROUNDS = 4;
+const FITS = sized(4_000, 200);
+const LARGE = Number(process.env['MILLRACE_FLOOD'] ?? sized(100_000, 500));
+const ALONE_MS = sized(8_000, 500);
+const ROUNDS = sized(4, 1);
 const TEXT = 'x'.repeat(800);
 const PARTITION_RU = 10_000;
 

@@ -7,9 +7,9 @@ import type { LocalHeader, MapHeader, MapKind, MappingDocument, ShardDocument } 
 import { KnownShard } from '../src/shards/routing/known-shard.ts';
 import { Router } from '../src/shards/routing/router.ts';
 import { Routes } from '../src/shards/routing/routes.ts';
-import { type Benchmark, type Figure, atMost, median, plain } from './support/measure.ts';
+import { type Benchmark, type Figure, atMost, median, plain, sized } from './support/measure.ts';
 
-const SIZES = [10, 1_000, 100_000];
+const SIZES = [10, 1_000, sized(100_000, 2_000)];
 /** How an application chooses keys: all alike, or some much more often than others. */
 const CHOICES: Readonly<Record<string, (size: number) => number>> = {
   random: (size) => Math.floor(Math.random() * size),
@@ -19,8 +19,8 @@ const CHOICES: Readonly<Record<string, (size: number) => number>> = {
 /** Keys that are used often aren't neighbours. */
 const scattered = (rank: number, size: number): number => (rank * 7_919) % size;
 
-const ROUNDS = 7;
-const CALLS = 50_000;
+const ROUNDS = sized(7, 1);
+const CALLS = sized(50_000, 500);
 const SHARDS = 10;
 
 const uuid = (at: number): string => (at * 2_654_435_761).toString(16).padStart(12, '0').slice(-12);

@@ -1,17 +1,13 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { fileURLToPath } from 'node:url';
-import type { Settings } from '../src/base/settings.ts';
 import { prepareShards } from '../src/host/dev/shards.ts';
-import { planModel } from '../src/procedures/apply/apply.ts';
-import { loadPipeline } from '../src/runtime/pipeline/load-pipeline.ts';
 import { type App, compose } from '../src/runtime/hosts/processor-host.ts';
-import { openServices } from '../src/runtime/services.ts';
-import type { Benchmark, Figure } from './support/measure.ts';
+import { type Benchmark, type Figure, sized } from './support/measure.ts';
+import { openShards } from './support/shards.ts';
 import { openStage } from './support/stage.ts';
 
 const FEW = 2;
-const MANY = 22;
+const MANY = sized(22, 4);
 
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc') as () => void;
@@ -29,18 +25,7 @@ export const b22: Benchmark = {
   title: 'a host over 2 and over 22 shards: memory and start-up of one shard more',
   run: async () => {
     await using stage = await openStage();
-    const account = { kind: 'key', endpoint: stage.endpoint, key: stage.key } as const;
-    const settings: Settings = {
-      cosmos: account,
-      database: 'shop',
-      leases: { account, database: 'shop', container: 'leases' },
-      stateContainer: 'millrace',
-      preferredRegions: [],
-      shardMaps: { endpoint: stage.endpoint, database: 'maps' },
-    };
-    const services = await openServices(settings);
-    const loaded = await loadPipeline(fileURLToPath(new URL('../examples/storefront-shards', import.meta.url)));
-    for (const step of await planModel(loaded, services)) await step.apply();
+    const { settings, services, loaded } = await openShards(stage);
     const { signal } = new AbortController();
     const start = async (shards: number): Promise<{ app: App; ms: number; mb: number; cpuMs: number }> => {
       await prepareShards(shards, { settings, services, loaded });

@@ -20,14 +20,14 @@ import { openWorkspace } from '../src/runtime/open-workspace.ts';
 import { type App, compose } from '../src/runtime/hosts/processor-host.ts';
 import type { Screen } from '../src/procedures/screen.ts';
 import type { LoadedPipeline, Services, Workspace } from '../src/runtime/workspace.ts';
-import { type Benchmark, type Figure, atMost, median, plain } from './support/measure.ts';
+import { type Benchmark, type Figure, atMost, median, plain, sized } from './support/measure.ts';
 import { pairedRatios } from './support/paired.ts';
 import { type Stage, fill, openStage } from './support/stage.ts';
 
 const PIPELINE = fileURLToPath(new URL('../test/fixtures/shop', import.meta.url));
-const ORDERS = Number(process.env['MILLRACE_BENCH_ORDERS'] ?? 500);
-const ROUNDS = Number(process.env['MILLRACE_BENCH_ROUNDS'] ?? 30);
-const SCRAPES = 100;
+const ORDERS = Number(process.env['MILLRACE_BENCH_ORDERS'] ?? sized(500, 50));
+const ROUNDS = Number(process.env['MILLRACE_BENCH_ROUNDS'] ?? sized(30, 1));
+const SCRAPES = sized(100, 5);
 const MODES = (process.env['MILLRACE_ONLY']?.split(',') ?? ['default', 'metrics', 'sampled', 'traced']) as Mode[];
 /**
  * `none`: without signals, and without the plug-in of the client. `default`: as `millrace run` has them, without an SDK.
@@ -83,7 +83,8 @@ async function derive({ services, loaded, settings, container }: Parts, mode: Mo
   const end = await signalsOf(mode, services.place.database.client);
   const app = await composed({ services, loaded, settings });
   const { signal } = new AbortController();
-  const endSignals = mode === 'none' ? undefined : startSignals(app, new Rates(), { services, signal });
+  const endSignals =
+    mode === 'none' ? undefined : startSignals(app, new Rates(), { services, signal, problems: async () => [] });
   collect();
   const before = process.cpuUsage();
   await app.start();
@@ -129,7 +130,7 @@ const scraping = (stage: Stage): Promise<number> =>
     const { signal } = new AbortController();
     const scale = () => readScale({ workspace, actor: 'bench', signal, screen: SILENT }, 60_000);
     await using probes = await startProbes({ screen: SILENT, port: 0, scale });
-    const endSignals = startSignals(app, new Rates(), { services, signal });
+    const endSignals = startSignals(app, new Rates(), { services, signal, problems: async () => [] });
     await app.start();
     await derived(app);
     const ask = async (): Promise<void> => {

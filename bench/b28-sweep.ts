@@ -4,12 +4,14 @@ import { Meter } from '../src/cosmos/budget/charge-meter.ts';
 import { openArchive } from '../src/archive/open.ts';
 import { sweepArchive } from '../src/archive/sweep/sweep.ts';
 import { COLD, LOADED } from './b13-archive.ts';
-import { type Benchmark, type Figure, atMost, median, plain } from './support/measure.ts';
+import { type Benchmark, type Figure, atMost, median, plain, sized } from './support/measure.ts';
 import { type Stage, fill, openStage } from './support/stage.ts';
 import { MemoryBlobStore } from '../test/archive/memory-blob-store.ts';
 
-const SIZES = (process.env['MILLRACE_BENCH_STORED'] ?? '10000,100000').split(',').map(Number);
-const DUE = 1_000;
+const SIZES = (process.env['MILLRACE_BENCH_STORED']?.split(',') ?? [sized(10_000, 1_000), sized(100_000, 2_000)]).map(
+  Number,
+);
+const DUE = sized(1_000, 100);
 const KEYS = 200;
 /** Sweeps of each size; in each, the documents of another year are due. The first ones warm both processes up. */
 const [ROUNDS, WARM_UP] = [8, 3];

@@ -10,13 +10,13 @@ import { sweepArchive } from '../src/archive/sweep/sweep.ts';
 import type { Archive } from '../src/archive/types.ts';
 import { listArchive, verifyArchive } from '../src/archive/verify.ts';
 import { Meter } from '../src/cosmos/budget/charge-meter.ts';
-import { startAzurite } from '../src/host/dev/storage.ts';
+import { startAzurite } from '../test/support/azurite.ts';
 import { COLD, LOADED } from './b13-archive.ts';
-import { type Benchmark, type Figure, atMost, plain, seconds } from './support/measure.ts';
+import { type Benchmark, type Figure, atMost, plain, seconds, sized } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
 import { things } from './support/things.ts';
 
-const DOCUMENTS = Number(process.env['MILLRACE_BENCH_DOCUMENTS'] ?? 50_000);
+const DOCUMENTS = Number(process.env['MILLRACE_BENCH_DOCUMENTS'] ?? sized(50_000, 500));
 const MEGABYTE = 1024 * 1024;
 const PROGRESS_MS = 15_000;
 const { signal } = new AbortController();

@@ -2,11 +2,11 @@ import { DeadLetters } from '../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../src/engine/engine.ts';
 import type { Runner } from '../src/kinds/runner.ts';
 import { openHost } from './support/host.ts';
-import { type Benchmark, type Figure, atMost, median, plain, seconds } from './support/measure.ts';
+import { type Benchmark, type Figure, atMost, median, plain, seconds, sized } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
 
-const DOCUMENTS = 50_000;
-const ROUNDS = 5;
+const DOCUMENTS = sized(50_000, 2_000);
+const ROUNDS = sized(5, 1);
 
 /** What one projection more on a feed costs, beside what it does itself: the feed is read once for all of them. */
 export const b4: Benchmark = {

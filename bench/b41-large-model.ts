@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { parseDesign } from '../src/model/reader/design.ts';
 import { parseRequirements } from '../src/model/reader/requirements.ts';
 import { checkDocuments } from '../src/model/rules/index.ts';
-import { type Benchmark, atMost, plain } from './support/measure.ts';
+import { type Benchmark, atMost, plain, sized } from './support/measure.ts';
 
-const CONTAINERS = 300;
-const CHARACTERS = 800_000;
+const CONTAINERS = sized(300, 30);
+const CHARACTERS = sized(800_000, 80_000);
 
 /** A design of 300 containers, 0.8 MB: those of the storefront under many names, with longer prose. */
 export const b41: Benchmark = {

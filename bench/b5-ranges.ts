@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { openHost } from './support/host.ts';
-import { type Benchmark, type Figure, atLeast, median, plain, seconds } from './support/measure.ts';
+import { type Benchmark, type Figure, atLeast, median, plain, seconds, sized } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
 
-const PAGES = 300;
+const PAGES = sized(300, 20);
 const PAGE = 10;
-const ROUNDS = 5;
+const ROUNDS = sized(5, 1);
 const SINK_MS = 5;
 
 /** One host over P physical partitions, every page taking its sink 5 ms: how close P ranges come to P times one. */

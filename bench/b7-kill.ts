@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Container } from '@azure/cosmos';
-import { type Benchmark, type Figure, atMost, median, plain } from './support/measure.ts';
+import { type Benchmark, type Figure, atMost, median, none, plain, sized } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
 
 const TIMINGS = { acquireMs: 500, expirationMs: 2_000, renewMs: 500, pollMs: 20, stallMs: 60_000 };
 const RANGES = 8;
 const PAGE = 20;
-const ROUNDS = 5;
+const ROUNDS = sized(5, 1);
 
 interface Told {
   readonly name: string;
@@ -35,7 +35,7 @@ export const b7: Benchmark = {
     const figures: Figure[] = [
       // An expiration is counted from when a host *saw* a lease unchanged, up to one acquire interval after its last write.
       atMost('kill → every lease is a living host’s', median(of((one) => one.moved)), bound, 's'),
-      { name: 'changes lost', value: lost, unit: '', target: '0', met: lost === 0 },
+      none('changes lost', lost, ''),
       atMost('most done twice, each time a lease moved', Math.max(...of((one) => one.twice)), PAGE, 'changes'),
     ];
     return [...figures, plain('one host → four that share evenly', median(of((one) => one.spread)), 's')];

@@ -4,14 +4,14 @@ import { DeadLetters } from '../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../src/engine/engine.ts';
 import { copyRunner } from '../src/kinds/copy/copy-runner.ts';
 import { openHost } from './support/host.ts';
-import { type Benchmark, atMost, median, plain, seconds } from './support/measure.ts';
+import { type Benchmark, atMost, median, plain, seconds, sized } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
 
 const POLL_MS = 100;
 const BURST = 20;
-const FOR_MS = 5_000;
-const ROUNDS = 5;
-const CAPACITY_OF = 10_000;
+const FOR_MS = sized(5_000, 300);
+const ROUNDS = sized(5, 1);
+const CAPACITY_OF = sized(10_000, 500);
 
 /** From a source document's commit to its copy's, while changes come at 30 % of what the copy can take. */
 export const b9: Benchmark = {

@@ -1,8 +1,11 @@
 // npm run bench -- B1 B2: runs the benchmarks named (all without a name), each in a process of its own, prints their
-// figures and writes them to bench/results/.
+// figures and writes them to bench/results/. `against COMMIT` before the names runs them beside another commit's; `--short`
+// says only whether they end and are right. `peers` runs others beside Millrace.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import pMap from 'p-map';
+import { against } from './against.ts';
 import { b1 } from './b1-feed.ts';
 import { b2 } from './b2-copy.ts';
 import { b3 } from './b3-aggregates.ts';
@@ -35,6 +38,10 @@ import { b37 } from './b37-propose.ts';
 import { b41 } from './b41-large-model.ts';
 import { b13 } from './b13-archive.ts';
 import { b14 } from './b14-model.ts';
+import { balancer } from './balancer/balancer.ts';
+import { growth } from './growth/growth.ts';
+import { processors } from './peers/alone.ts';
+import { peers } from './peers/peers.ts';
 import type { Benchmark, Figure } from './support/measure.ts';
 
 const BENCHMARKS: readonly Benchmark[] = [
@@ -71,35 +78,72 @@ const BENCHMARKS: readonly Benchmark[] = [
   b37,
   b41,
 ];
+/** Those that print a table of their own; each says by --help what it takes. */
+const TABLES: Readonly<Record<string, { readonly title: string; run(args: readonly string[]): Promise<void> }>> = {
+  peers: { title: 'others beside Millrace: orders, kills, lost answers, a poison', run: peers },
+  processors: { title: 'the change feed processor alone, ours and Java’s', run: processors },
+  growth: { title: 'cost of a unit of work as one thing grows; draws docs/growth.svg', run: growth },
+  balancer: { title: 'thousands of leases and a hundred hosts in virtual time', run: balancer },
+};
 const RESULTS = new URL('results/', import.meta.url);
 
-const named = process.argv.slice(2);
-const unknown = named.filter((id) => !BENCHMARKS.some((benchmark) => benchmark.id === id.toUpperCase()));
-if (unknown.length > 0 || named.includes('--help')) {
+const given = process.argv.slice(2);
+const isShort = given.includes('--short');
+const [first, commit, ...behind] = given.filter((one) => one !== '--short');
+const beside = first === 'against' ? commit : undefined;
+const table = TABLES[first ?? ''];
+const others = beside === undefined ? [first, commit, ...behind].flatMap((one) => one ?? []) : behind;
+const ids = new Set(table ? [] : others.map((id) => id.toUpperCase()));
+const chosen = BENCHMARKS.filter(({ id }) => ids.size === 0 || ids.has(id));
+if (chosen.length < ids.size) {
+  const unknown = [...ids].filter((id) => !chosen.some((benchmark) => benchmark.id === id));
   console.error(`There is no benchmark ${unknown.join(', ')}. There are:`);
   for (const { id, title } of BENCHMARKS) console.error(`  ${id}  ${title}`);
+  for (const [name, { title }] of Object.entries(TABLES)) console.error(`  ${name}  ${title}`);
   process.exit(2);
 }
-const [only] = named;
-if (named.length === 1 && process.send && only) {
-  const benchmark = BENCHMARKS.find(({ id }) => id === only.toUpperCase());
-  process.send(await benchmark?.run());
-  process.disconnect();
-} else {
-  for (const { id, title } of BENCHMARKS.filter(
-    (benchmark) => named.length === 0 || named.some((name) => name.toUpperCase() === benchmark.id),
-  )) {
-    console.log(`\n${id}  ${title}`);
-    const child = fork(new URL(import.meta.url), [id], { execArgv: process.execArgv });
-    const [figures] = (await Promise.race([once(child, 'message'), once(child, 'exit')])) as [Figure[] | number];
-    if (!Array.isArray(figures)) process.exit(1);
-    for (const figure of figures) console.log(`  ${line(figure)}`);
-    mkdirSync(RESULTS, { recursive: true });
-    writeFileSync(
-      new URL(`${id}.json`, RESULTS),
-      `${JSON.stringify({ id, title, node: process.version, figures }, null, 2)}\n`,
-    );
-  }
+if (table) await table.run(process.argv.slice(3));
+else if (beside !== undefined)
+  against(
+    beside,
+    chosen.map(({ id }) => id),
+  );
+else if (process.send) {
+  // It ends whatever it has started: the storage account of tests would stay as long as its process, and that one with it.
+  process.send(await chosen[0]?.run(), undefined, undefined, () => process.exit());
+} else if (isShort) await pMap(chosen, inShort, { concurrency: 2 });
+else for (const benchmark of chosen) await inFull(benchmark);
+
+async function inFull({ id, title, lacks }: Benchmark): Promise<void> {
+  console.log(`\n${id}  ${title}`);
+  if (lacks !== undefined) throw new Error(`${id} needs ${lacks}`);
+  const figures = await figuresOf(id);
+  if (!figures) process.exit(1);
+  for (const figure of figures) console.log(`  ${line(figure)}`);
+  mkdirSync(RESULTS, { recursive: true });
+  writeFileSync(
+    new URL(`${id}.json`, RESULTS),
+    `${JSON.stringify({ id, title, node: process.version, figures }, null, 2)}\n`,
+  );
+}
+
+/** Little work, to see that the benchmark ends and that Millrace was right. How fast it was says nothing, so nothing is kept. */
+async function inShort({ id, title, lacks }: Benchmark): Promise<void> {
+  const since = performance.now();
+  const figures = lacks === undefined ? await figuresOf(id) : [];
+  const wrong = figures?.filter(({ right }) => right === false);
+  if (!wrong || wrong.length > 0) process.exitCode = 1;
+  const said = wrong ? wrong.map(line).join('; ') : 'it did not end';
+  const how = lacks === undefined ? said || `${((performance.now() - since) / 1_000).toFixed(1)} s` : `needs ${lacks}`;
+  console.log(`${id}  ${title}: ${how}`);
+}
+
+/** In a process of its own. Undefined: it failed, and has said why. */
+async function figuresOf(id: string): Promise<readonly Figure[] | undefined> {
+  const env = { ...process.env, ...(isShort && { MILLRACE_BENCH_SHORT: '1' }) };
+  const child = fork(new URL(import.meta.url), [id], { execArgv: process.execArgv, env });
+  const [figures] = (await Promise.race([once(child, 'message'), once(child, 'exit')])) as [Figure[] | number];
+  return Array.isArray(figures) ? figures : undefined;
 }
 
 function line({ name, value, unit, target, met }: Figure): string {

@@ -7,6 +7,6 @@ process.send?.({ endpoint, key, ...(certificate === undefined ? {} : { certifica
 process.on('message', (asked: object | 'usage') => {
   if (typeof asked === 'object') emulator.faults(asked);
   const { user, system } = process.cpuUsage();
-  process.send?.({ cpu: user + system, rss: process.memoryUsage().rss });
+  process.send?.({ cpu: user + system, rss: process.memoryUsage().rss, stats: emulator.stats() });
 });
 process.on('disconnect', () => process.exit(0));

@@ -3,6 +3,7 @@
 // Node can at least say what is wrong. Which Nodes run which: docs/adr/0016-supported-nodes.md.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 const root = new URL('../', import.meta.url);
@@ -17,7 +18,9 @@ const inCheckout = !/[\\/]node_modules[\\/]/.test(path(SOURCES)) && existsSync(p
 // Most of what the sources import is bundled into dist/, and so a development package here: `npm prune --omit=dev` takes it away.
 const withDevelopment = existsSync(path('node_modules/commander/package.json'));
 
-if (inCheckout && (withDevelopment || !existsSync(path(BUILT)))) {
+// The first process of a container gets no signal that it has no listener for, so it would outlive code that never returns.
+if (process.pid === 1) rerun(process.execPath);
+else if (inCheckout && (withDevelopment || !existsSync(path(BUILT)))) {
   if (!withDevelopment) refuse('The sources need packages that are not installed', 'Run `npm install`.');
   else if (isAtLeast(FOR_SOURCES)) await startSources();
   else rerunWithOwnNode();
@@ -56,10 +59,15 @@ function rerunWithOwnNode() {
     );
     return;
   }
-  const child = spawn(own, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
+  rerun(own);
+}
+
+function rerun(node) {
+  const args = [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)];
+  const child = spawn(node, args, { stdio: 'inherit' });
   // The terminal signals the whole group; a lone signal to this process is passed on.
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
-  child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 1)));
+  child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 1)));
 }
 
 function refuse(why, remedy) {

@@ -13,11 +13,16 @@ param location string
   'development'
   'production'
 ])
-@description('development: serverless, small, no zones. production: autoscale, zones for data, longer retention, an HTTP instance always ready.')
+@description('development: serverless, small, no zones. production: autoscale, zones for data, longer retention, an HTTP instance always ready, locks, and what the parameters that may be empty say.')
 param profile string = 'development'
 
-@description('Close the public network of everything except the function app: a virtual network, private endpoints and their DNS.')
-param isolateNetwork bool = false
+@allowed([
+  ''
+  'true'
+  'false'
+])
+@description('Close the public network of everything except the function app: a virtual network, private endpoints and their DNS. Empty: with the profile production.')
+param isolateNetwork string = ''
 
 @description('Spread the function app over the zones of the region. The platform then keeps two instances always ready for each trigger, and bills them.')
 param appZones bool = false
@@ -31,8 +36,24 @@ param sharedThroughput int = 1000
 @description('A second region for reads and for failover; empty: none. It is never a write region at the same time.')
 param secondaryLocation string = ''
 
-@description('Let `millrace archive hold add` keep blobs: version-level immutability. It can only be chosen when the container is created.')
-param legalHolds bool = false
+@allowed([
+  ''
+  'true'
+  'false'
+])
+@description('Let `millrace archive hold add` keep blobs: version-level immutability. It can only be chosen when the container is created. Empty: with the profile production.')
+param legalHolds string = ''
+
+@allowed([
+  ''
+  'true'
+  'false'
+])
+@description('Log each request to documents and blobs, with the identity that sent it. Empty: with the profile production.')
+param logDataAccess string = ''
+
+@description('Administrator of the PostgreSQL servers: object id and name of an Entra group, with a comma between them. Empty: the app.')
+param postgresAdministrator string = ''
 
 @description('E-mail address for alerts; empty: they are only shown in the portal.')
 param alertEmail string = ''
@@ -79,18 +100,70 @@ param verifyFull string = '0 4 * * 0'
 @description('The throughput bucket of bulk work, 1 to 5 (BULK_THROUGHPUT_BUCKET); 0: none.')
 param bulkBucket int = 0
 
+@description('The percentage of each container that this bucket may take; 0: no bucket is made here.')
+param bulkPercentage int = 0
+
 @description('Database of the shard maps, for a pipeline over shards (SHARD_MAPS_DATABASE); empty: none.')
 param shardMapsDatabase string = ''
 
 @description('Databases of the shards in this account, with commas: each gets a function app of its own. Empty: none, or `millrace run` works on the shards.')
 param shardApps string = ''
 
-@description('preview: the function app may read all-versions feeds by its triggers (TRIGGER_ALL_VERSIONS); empty: it refuses such a pipeline.')
+@description('on: the function app reads all-versions feeds by its triggers (TRIGGER_ALL_VERSIONS); empty: it refuses such a pipeline.')
 @allowed([
   ''
-  'preview'
+  'on'
 ])
 param triggerAllVersions string = ''
+
+@description('Name of a resource group that exists; empty: a new one.')
+param resourceGroupName string = ''
+
+@description('Resource id of a Cosmos DB account of this subscription that exists; empty: a new one. Of one that exists, only the database, its containers and roles on it are made.')
+param cosmosAccountId string = ''
+
+@description('Name of a database that exists; empty: a new one with the name of the pipeline.')
+param databaseName string = ''
+
+@allowed([
+  ''
+  'true'
+  'false'
+])
+@description('The account is serverless. Empty: with the profile development.')
+param serverlessAccount string = ''
+
+@description('Resource id of a Log Analytics workspace that exists; empty: a new one.')
+param workspaceId string = ''
+
+@description('Resource id of an App Service plan for Linux that exists, but not of Flex Consumption; empty: a new Flex Consumption plan.')
+param planId string = ''
+
+@description('Resource id of a subnet that exists, for the function app; empty: one of a new network, if that is isolated.')
+param appSubnetId string = ''
+
+@description('Resource id of a subnet that exists, for Container Apps: another than that of the app.')
+param containersSubnetId string = ''
+
+@description('Resource id of a subnet that exists, for private endpoints. No network is made then, and no DNS zone.')
+param endpointsSubnetId string = ''
+
+@description('Deploy the function app.')
+param deployApp bool = true
+
+@description('Run hosts (`millrace run`) in Container Apps.')
+param deployHost bool = false
+
+@description('Image of the host; azd fills it in at deployment.')
+param hostImage string = ''
+
+@minValue(1)
+@maxValue(300)
+@description('How many hosts run, or at most if KEDA scales them. More than there are ranges of feeds have nothing to do.')
+param mostHosts int = 1
+
+@description('KEDA scales hosts by what their leases have left, down to none where nothing else needs one. Only after hosts have made their leases, and once Container Apps has KEDA 2.21.')
+param scaleHosts bool = false
 
 @allowed([
   'User'
@@ -100,7 +173,7 @@ param triggerAllVersions string = ''
 @description('Type of principalId: ServicePrincipal if a workflow deploys.')
 param principalType string = 'User'
 
-@description('Object id of a person or group that gets the rights of the app on data, to work from their machine; azd fills in the person who runs it.')
+@description('Object id of a person or group that gets the rights of the app on data, to work from their machine; azd fills in who runs it. With the profile production, and for a service principal, it gets none.')
 param principalId string = ''
 
 var pipeline = loadJsonContent('pipeline.json')
@@ -110,18 +183,37 @@ var tags = {
   pipeline: pipeline.name
 }
 var production = profile == 'production'
+var serverless = serverlessAccount == '' ? !production : serverlessAccount == 'true'
+var groupName = resourceGroupName == '' ? 'rg-${environmentName}' : resourceGroupName
+var makesAccount = cosmosAccountId == ''
+var account = split(makesAccount ? '${subscription().id}/resourceGroups/${groupName}/providers/Microsoft.DocumentDB/databaseAccounts/cosmos-${token}' : cosmosAccountId, '/')
+var accountGroup = account[4]
+var accountName = last(account)
+var database = databaseName == '' ? pipeline.name : databaseName
+var isolated = isolateNetwork == '' ? production : isolateNetwork == 'true'
+var holds = legalHolds == '' ? production : legalHolds == 'true'
+var logsData = logDataAccess == '' ? production : logDataAccess == 'true'
+// Who deploys sees no data, but a person who tries the project.
+var developerId = production || principalType == 'ServicePrincipal' ? '' : principalId
+var administrator = postgresAdministrator == '' ? [
+  identities.outputs.appPrincipalId
+  identities.outputs.appName
+] : split(postgresAdministrator, ',')
+var administratorType = postgresAdministrator == '' ? 'ServicePrincipal' : 'Group'
+var makesNetwork = isolated && endpointsSubnetId == ''
+var usesContainers = deployJobs || deployHost
 var usesEventHubs = length(pipeline.eventHubs) > 0
 // Ingests store checkpoints in blobs, and archives store documents in blobs.
 var usesStorage = pipeline.archives || usesEventHubs
 var keepsInPostgres = deployJobs && jobsStore == 'postgres'
 var makesCluster = tablesNodes > 0
-var shards = shardApps == '' ? [] : map(split(shardApps, ','), shard => trim(shard))
+var shards = !deployApp || shardApps == '' ? [] : map(split(shardApps, ','), shard => trim(shard))
 // Of the names of a shard's app: the Functions host tells apps apart by 32 characters.
 var suffixes = map(shards, shard => '-${take(uniqueString(shard), 8)}')
 var keepsInRedis = deployJobs && jobsStore == 'redis'
 
-resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
-  name: 'rg-${environmentName}'
+resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = if (resourceGroupName == '') {
+  name: groupName
   location: location
   tags: tags
 }
@@ -146,11 +238,12 @@ module monitoring 'modules/monitoring.bicep' = {
     location: location
     tags: tags
     retentionDays: production ? 90 : 30
+    workspaceId: workspaceId
     publisherPrincipalId: identities.outputs.appPrincipalId
   }
 }
 
-module network 'modules/network.bicep' = if (isolateNetwork) {
+module network 'modules/network.bicep' = if (makesNetwork) {
   name: 'network'
   scope: group
   params: {
@@ -160,40 +253,57 @@ module network 'modules/network.bicep' = if (isolateNetwork) {
   }
 }
 
-module cosmos 'modules/cosmos.bicep' = {
+module cosmos 'modules/cosmos.bicep' = if (makesAccount) {
   name: 'cosmos'
   scope: group
   params: {
-    token: token
+    name: accountName
     location: location
     tags: tags
-    serverless: !production
+    serverless: serverless
     zoneRedundant: production
     secondaryLocation: secondaryLocation
-    sharedThroughput: sharedThroughput
     longBackup: production
-    isolated: isolateNetwork
-    databaseName: pipeline.name
-    appPrincipalId: identities.outputs.appPrincipalId
-    applierPrincipalId: identities.outputs.applierPrincipalId
-    routerPrincipalId: identities.outputs.routerPrincipalId
-    developerPrincipalId: principalId
+    locked: production
+    logsData: logsData
+    isolated: isolated
     workspaceId: monitoring.outputs.workspaceId
   }
 }
 
+module cosmosDatabase 'modules/cosmos-database.bicep' = {
+  name: 'cosmos-database'
+  scope: resourceGroup(accountGroup)
+  params: {
+    accountName: accountName
+    databaseName: database
+    makesDatabase: databaseName == ''
+    serverless: serverless
+    sharedThroughput: sharedThroughput
+    appPrincipalId: identities.outputs.appPrincipalId
+    applierPrincipalId: identities.outputs.applierPrincipalId
+    routerPrincipalId: identities.outputs.routerPrincipalId
+    developerPrincipalId: developerId
+  }
+  dependsOn: [
+    cosmos
+  ]
+}
+
 module containers 'modules/containers.bicep' = {
   name: 'containers'
-  scope: group
+  scope: resourceGroup(accountGroup)
   params: {
-    accountName: cosmos.outputs.accountName
-    databaseName: cosmos.outputs.databaseName
-    serverless: !production
+    accountName: cosmosDatabase.outputs.accountName
+    databaseName: cosmosDatabase.outputs.databaseName
+    serverless: serverless
     mostThroughput: mostThroughput
+    bulkBucket: bulkBucket
+    bulkPercentage: bulkPercentage
   }
 }
 
-module hostStorage 'modules/host-storage.bicep' = {
+module hostStorage 'modules/host-storage.bicep' = if (deployApp) {
   name: 'host-storage'
   scope: group
   params: {
@@ -202,7 +312,7 @@ module hostStorage 'modules/host-storage.bicep' = {
     location: location
     tags: tags
     zoneRedundant: production
-    isolated: isolateNetwork
+    isolated: isolated
     appPrincipalId: identities.outputs.appPrincipalId
   }
 }
@@ -215,11 +325,13 @@ module archive 'modules/archive.bicep' = if (usesStorage) {
     location: location
     tags: tags
     geoRedundant: production
+    locked: production
+    logsData: logsData
     tiers: pipeline.tiers
-    legalHolds: legalHolds
-    isolated: isolateNetwork
+    legalHolds: holds
+    isolated: isolated
     appPrincipalId: identities.outputs.appPrincipalId
-    developerPrincipalId: principalId
+    developerPrincipalId: developerId
     developerPrincipalType: principalType
     workspaceId: monitoring.outputs.workspaceId
   }
@@ -235,7 +347,7 @@ module eventHubs 'modules/event-hubs.bicep' = if (usesEventHubs) {
     hubs: pipeline.eventHubs
     partitions: production ? 16 : 4
     mostUnits: production ? 10 : 2
-    isolated: isolateNetwork
+    isolated: isolated
     appPrincipalId: identities.outputs.appPrincipalId
     workspaceId: monitoring.outputs.workspaceId
   }
@@ -250,9 +362,11 @@ module tablesCluster 'modules/tables-cluster.bicep' = if (makesCluster) {
     tags: tags
     nodes: tablesNodes
     zoneRedundant: production
-    isolated: isolateNetwork
+    isolated: isolated
     appIdentityName: identities.outputs.appName
-    appPrincipalId: identities.outputs.appPrincipalId
+    administratorId: trim(administrator[0])
+    administratorName: trim(administrator[1])
+    administratorType: administratorType
     workspaceId: monitoring.outputs.workspaceId
   }
 }
@@ -265,9 +379,11 @@ module jobsPostgres 'modules/jobs-postgres.bicep' = if (keepsInPostgres) {
     location: location
     tags: tags
     zoneRedundant: production
-    isolated: isolateNetwork
+    isolated: isolated
     appIdentityName: identities.outputs.appName
-    appPrincipalId: identities.outputs.appPrincipalId
+    administratorId: trim(administrator[0])
+    administratorName: trim(administrator[1])
+    administratorType: administratorType
     workspaceId: monitoring.outputs.workspaceId
   }
 }
@@ -280,38 +396,103 @@ module jobsRedis 'modules/jobs-redis.bicep' = if (keepsInRedis) {
     location: location
     tags: tags
     highlyAvailable: production
-    isolated: isolateNetwork
+    isolated: isolated
     appPrincipalId: identities.outputs.appPrincipalId
     workspaceId: monitoring.outputs.workspaceId
   }
 }
 
-module jobs 'modules/jobs.bicep' = if (deployJobs) {
-  name: 'jobs'
+module containerEnvironment 'modules/container-environment.bicep' = if (usesContainers) {
+  name: 'container-environment'
   scope: group
   params: {
     token: token
     location: location
     tags: tags
     zoneRedundant: production
-    url: keepsInRedis ? jobsRedis.outputs.url : jobsPostgres.outputs.url
-    image: workerImage
-    subnetId: isolateNetwork ? network.outputs.jobsSubnetId : ''
-    appIdentityId: identities.outputs.appId
+    subnetId: containersSubnetId == '' && makesNetwork ? network.outputs.containersSubnetId : containersSubnetId
     appPrincipalId: identities.outputs.appPrincipalId
-    settings: settings.outputs.shared
     workspaceId: monitoring.outputs.workspaceId
   }
 }
 
-// Settings of both the function app and the job worker.
+module jobs 'modules/container-app.bicep' = if (deployJobs) {
+  name: 'jobs'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    service: 'jobs'
+    arguments: [
+      'jobs'
+      'work'
+      '--probes'
+      '8081'
+    ]
+    image: workerImage
+    environmentId: containerEnvironment.outputs.environmentId
+    registryHost: containerEnvironment.outputs.registryHost
+    appIdentityId: identities.outputs.appId
+    settings: union(settings.outputs.shared, {
+      JOBS_URL: keepsInRedis ? jobsRedis.outputs.url : jobsPostgres.outputs.url
+    })
+    least: 1
+    most: 1
+    rules: []
+  }
+}
+
+module host 'modules/container-app.bicep' = if (deployHost) {
+  name: 'host'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    service: 'host'
+    arguments: [
+      'run'
+      '--probes'
+      '8081'
+    ]
+    image: hostImage
+    environmentId: containerEnvironment.outputs.environmentId
+    registryHost: containerEnvironment.outputs.registryHost
+    appIdentityId: identities.outputs.appId
+    settings: settings.outputs.shared
+    // KEDA's scaler sees no deletion, no hub and no shard.
+    least: !scaleHosts || !containerEnvironment.outputs.scalesByFeed ? mostHosts : (empty(pipeline.awake) ? 0 : 1)
+    most: mostHosts
+    rules: !scaleHosts || !containerEnvironment.outputs.scalesByFeed ? [] : map(range(0, length(pipeline.feeds)), at => {
+      name: 'feed-${at}'
+      custom: {
+        type: 'azure-cosmosdb'
+        identity: identities.outputs.appId
+        metadata: {
+          endpoint: cosmosDatabase.outputs.endpoint
+          databaseId: cosmosDatabase.outputs.databaseName
+          containerId: pipeline.feeds[at].container
+          leaseDatabaseId: cosmosDatabase.outputs.databaseName
+          leaseContainerId: pipeline.leases.container
+          processorName: pipeline.feeds[at].leasePrefix
+        }
+      }
+    })
+  }
+  dependsOn: [
+    containers
+  ]
+}
+
+// Settings of the function app, the hosts and the job worker.
 module settings 'modules/settings.bicep' = {
   name: 'settings'
   scope: group
   params: {
     appClientId: identities.outputs.appClientId
-    cosmosEndpoint: cosmos.outputs.endpoint
-    databaseName: cosmos.outputs.databaseName
+    cosmosEndpoint: cosmosDatabase.outputs.endpoint
+    databaseName: cosmosDatabase.outputs.databaseName
     regions: secondaryLocation == '' ? location : '${location},${secondaryLocation}'
     blobEndpoint: usesStorage ? archive.outputs.blobEndpoint : ''
     eventHubsHost: usesEventHubs ? eventHubs.outputs.host : ''
@@ -329,9 +510,9 @@ module settings 'modules/settings.bicep' = {
 // Of a pipeline over shards: the rights of the app there, and what its triggers must know of each shard.
 module shardPlaces 'modules/shard-places.bicep' = if (shardMapsDatabase != '') {
   name: 'shard-places'
-  scope: group
+  scope: resourceGroup(accountGroup)
   params: {
-    accountName: cosmos.outputs.accountName
+    accountName: cosmosDatabase.outputs.accountName
     mapsDatabase: shardMapsDatabase
     shards: shards
     appPrincipalId: identities.outputs.appPrincipalId
@@ -339,17 +520,18 @@ module shardPlaces 'modules/shard-places.bicep' = if (shardMapsDatabase != '') {
   }
 }
 
-module functionApp 'modules/function-app.bicep' = {
+module functionApp 'modules/function-app.bicep' = if (deployApp) {
   name: 'function-app'
   scope: group
   params: {
     token: token
     suffix: ''
     service: 'app'
-    place: shardMapsDatabase == '' ? '' : cosmos.outputs.databaseName
+    place: shardMapsDatabase == '' ? '' : cosmosDatabase.outputs.databaseName
     placeRid: ''
     location: location
     tags: tags
+    planId: planId
     identityId: identities.outputs.appId
     identityClientId: identities.outputs.appClientId
     hostStorageName: hostStorage.outputs.accountName
@@ -358,7 +540,7 @@ module functionApp 'modules/function-app.bicep' = {
     settings: settings.outputs.shared
     jobsUrl: keepsInRedis ? jobsRedis.outputs.url : (keepsInPostgres ? jobsPostgres.outputs.url : '')
     entraClientId: entraClientId
-    subnetId: isolateNetwork ? network.outputs.appSubnetId : ''
+    subnetId: appSubnetId == '' && makesNetwork ? network.outputs.appSubnetId : appSubnetId
     alwaysReady: production ? 1 : 0
     zoneRedundant: appZones
     workspaceId: monitoring.outputs.workspaceId
@@ -380,6 +562,7 @@ module shardFunctionApps 'modules/function-app.bicep' = [for at in range(0, leng
     placeRid: shardPlaces.outputs.rids[at]
     location: location
     tags: tags
+    planId: planId
     identityId: identities.outputs.appId
     identityClientId: identities.outputs.appClientId
     hostStorageName: hostStorage.outputs.accountName
@@ -388,7 +571,7 @@ module shardFunctionApps 'modules/function-app.bicep' = [for at in range(0, leng
     settings: settings.outputs.shared
     jobsUrl: keepsInRedis ? jobsRedis.outputs.url : (keepsInPostgres ? jobsPostgres.outputs.url : '')
     entraClientId: entraClientId
-    subnetId: isolateNetwork ? network.outputs.appSubnetId : ''
+    subnetId: appSubnetId == '' && makesNetwork ? network.outputs.appSubnetId : appSubnetId
     alwaysReady: 0
     zoneRedundant: appZones
     workspaceId: monitoring.outputs.workspaceId
@@ -398,17 +581,17 @@ module shardFunctionApps 'modules/function-app.bicep' = [for at in range(0, leng
   ]
 }]
 
-module privateAccess 'modules/private-access.bicep' = if (isolateNetwork) {
+module privateAccess 'modules/private-access.bicep' = if (isolated) {
   name: 'private-access'
   scope: group
   params: {
     token: token
     location: location
     tags: tags
-    networkId: network.outputs.networkId
-    subnetId: network.outputs.endpointsSubnetId
-    cosmosId: cosmos.outputs.accountId
-    hostStorageId: hostStorage.outputs.accountId
+    networkId: makesNetwork ? network.outputs.networkId : ''
+    subnetId: makesNetwork ? network.outputs.endpointsSubnetId : endpointsSubnetId
+    cosmosId: makesAccount ? cosmosDatabase.outputs.accountId : ''
+    hostStorageId: deployApp ? hostStorage.outputs.accountId : ''
     archiveId: usesStorage ? archive.outputs.accountId : ''
     eventHubsId: usesEventHubs ? eventHubs.outputs.namespaceId : ''
     postgresId: keepsInPostgres ? jobsPostgres.outputs.serverId : ''
@@ -425,14 +608,15 @@ module alerts 'modules/alerts.bicep' = {
     location: location
     tags: tags
     email: alertEmail
-    cosmosId: cosmos.outputs.accountId
+    cosmosId: cosmosDatabase.outputs.accountId
     insightsId: monitoring.outputs.insightsId
     workspaceId: monitoring.outputs.workspaceId
-    serverless: !production
+    serverless: serverless
+    readsTimers: deployApp
   }
 }
 
-module workbook 'modules/workbook.bicep' = {
+module workbook 'modules/workbook.bicep' = if (deployApp) {
   name: 'workbook'
   scope: group
   params: {
@@ -444,18 +628,19 @@ module workbook 'modules/workbook.bicep' = {
 
 // azd stores these in its environment; infra/post-provision.mjs writes them into local.settings.json.
 output AZURE_LOCATION string = location
-output AZURE_RESOURCE_GROUP string = group.name
-output AZURE_CONTAINER_REGISTRY_ENDPOINT string = deployJobs ? jobs.outputs.registryHost : ''
-output COSMOS__accountEndpoint string = cosmos.outputs.endpoint
-output COSMOS_DATABASE string = cosmos.outputs.databaseName
-output LEASES__accountEndpoint string = cosmos.outputs.endpoint
-output LEASES_DATABASE string = cosmos.outputs.databaseName
+output AZURE_RESOURCE_GROUP string = groupName
+output AZURE_CONTAINER_REGISTRY_ENDPOINT string = usesContainers ? containerEnvironment.outputs.registryHost : ''
+output COSMOS__accountEndpoint string = cosmosDatabase.outputs.endpoint
+output COSMOS_DATABASE string = cosmosDatabase.outputs.databaseName
+output LEASES__accountEndpoint string = cosmosDatabase.outputs.endpoint
+output LEASES_DATABASE string = cosmosDatabase.outputs.databaseName
 output LEASES_CONTAINER string = settings.outputs.shared.LEASES_CONTAINER
 output STORAGE__blobServiceUri string = usesStorage ? archive.outputs.blobEndpoint : ''
 output EVENTHUBS__fullyQualifiedNamespace string = usesEventHubs ? eventHubs.outputs.host : ''
-output FUNCTION_APP_NAME string = functionApp.outputs.name
-output FUNCTION_APP_URL string = functionApp.outputs.url
+output HOSTS_SCALE bool = usesContainers && scaleHosts ? containerEnvironment.outputs.scalesByFeed : false
+output FUNCTION_APP_NAME string = deployApp ? functionApp.outputs.name : ''
+output FUNCTION_APP_URL string = deployApp ? functionApp.outputs.url : ''
 output SHARD_FUNCTION_APP_URLS array = [for at in range(0, length(shards)): shardFunctionApps[at].outputs.url]
-output COSMOS_ACCOUNT_NAME string = cosmos.outputs.accountName
+output COSMOS_ACCOUNT_NAME string = cosmosDatabase.outputs.accountName
 output APPLIER_CLIENT_ID string = identities.outputs.applierClientId
 output ROUTER_CLIENT_ID string = identities.outputs.routerClientId

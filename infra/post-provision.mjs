@@ -25,5 +25,8 @@ const kept = { ...settings.Values };
 // A connection string overrides an address, so that of the emulator would still be used.
 for (const name of ['COSMOS', 'LEASES', 'STORAGE', 'EVENTHUBS']) delete kept[name];
 writeFileSync(FILE, `${JSON.stringify({ ...settings, Values: { ...defaults, ...kept, ...found } }, undefined, 2)}\n`);
-console.log(`${FILE} written. To check the app:`);
-console.log(`  curl ${process.env['FUNCTION_APP_URL'] ?? 'https://…'}/api/millrace/health`);
+console.log(`${FILE} written.`);
+const { FUNCTION_APP_URL: url } = process.env;
+if (url) console.log(`To check the app:\n  curl ${url}/api/millrace/health`);
+if (process.env['MILLRACE_SCALE_HOSTS'] === 'true' && process.env['HOSTS_SCALE'] === 'false')
+  console.log('The number of hosts is fixed: KEDA of Container Apps is older than 2.21, whose scaler they need.');

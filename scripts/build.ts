@@ -54,9 +54,12 @@ const chunks = [
     entries: ['functions/index.ts'],
     external: [...ONCE, ...Object.keys(manifest.peerDependencies ?? {})],
     chunks: 'chunks/app',
+    small: true,
   })),
 ];
-writeFileSync(join(dist, 'THIRD-PARTY-NOTICES.txt'), notices(chunks));
+const bundled = bundledPackages(chunks);
+writeFileSync(join(dist, 'THIRD-PARTY-NOTICES.txt'), notices(bundled));
+writeFileSync(join(dist, 'bom.cdx.json'), `${JSON.stringify(billOfMaterials(bundled), undefined, 2)}\n`);
 // The app runs without them.
 if (!process.argv.includes('--no-types')) declarations();
 cpSync(join(root, 'node_modules/libpg-query/wasm/libpg-query.wasm'), join(dist, 'libpg-query.wasm'));
@@ -87,9 +90,11 @@ interface Bundle {
   readonly external: readonly string[];
   /** Where what entries share goes, below dist/. */
   readonly chunks: string;
+  /** Without spaces and line ends, for a cold start. Elsewhere an error shows its line. */
+  readonly small?: boolean;
 }
 
-async function bundle({ entries, external, chunks: folder }: Bundle): Promise<OutputChunk[]> {
+async function bundle({ entries, external, chunks: folder, small = false }: Bundle): Promise<OutputChunk[]> {
   const files = entries.map((file) => posix.normalize(file.split(sep).join('/')));
   const build = await rolldown({
     cwd: root,
@@ -114,7 +119,7 @@ async function bundle({ entries, external, chunks: folder }: Bundle): Promise<Ou
     dir: dist,
     format: 'esm',
     chunkFileNames: `${folder}/[name]-[hash].js`,
-    minify: { compress: false, mangle: false },
+    minify: small && { compress: false, mangle: false },
   });
   await build.close();
   return output.filter((of) => of.type === 'chunk');
@@ -158,14 +163,20 @@ function parserFindsItsCode(): Plugin {
   };
 }
 
+/** What the doors declare; the other declarations are of no use to who imports them. */
 function declarations(): void {
   const tsc = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')));
   const { status } = spawnSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.build.json')], { stdio: 'inherit' });
   if (status !== 0) process.exit(status ?? 1);
+  const wanted = new Set(published.map((file) => join(dist, file.replace(/\.ts$/, '.d.ts'))));
+  for (const file of wanted)
+    for (const [, to = ''] of readFileSync(file, 'utf8').matchAll(/(?:from |import\()['"](\.[^'"]+)\.[jt]s['"]/g))
+      wanted.add(join(dirname(file), `${to}.d.ts`));
+  for (const file of globSync(join(dist, '**/*.d.ts'))) if (!wanted.has(file)) rmSync(file);
 }
 
-/** The licences of what is bundled: each asks to go along with its code. */
-function notices(of: readonly OutputChunk[]): string {
+/** The folders of the packages whose code is in dist/. */
+function bundledPackages(of: readonly OutputChunk[]): readonly string[] {
   const folders = new Set<string>();
   for (const id of of.flatMap(({ moduleIds }) => moduleIds)) {
     const [folder] = /^.*[\\/]node_modules[\\/](@[^\\/]+[\\/])?[^\\/]+/.exec(id) ?? [];
@@ -174,7 +185,29 @@ function notices(of: readonly OutputChunk[]): string {
   // The page's files are copied and not bundled.
   for (const from of Object.values(FROM_LIBRARIES))
     folders.add(dirname(createRequire(import.meta.url).resolve(`${from.split('/')[0]}/package.json`)));
-  const texts = [...folders].map((folder) => {
+  return [...folders].toSorted();
+}
+
+/** For scanners, which see installed packages and not bundled ones. The format is CycloneDX 1.6. */
+function billOfMaterials(folders: readonly string[]): object {
+  const components = folders.map((folder) => {
+    const { name, version, license } = readPackage(folder);
+    return {
+      type: 'library',
+      name,
+      version,
+      purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
+      ...(license !== undefined && { licenses: [{ expression: license }] }),
+    };
+  });
+  const { name, version } = manifest;
+  const metadata = { component: { type: 'library', name, version, purl: `pkg:npm/${name}@${version}` } };
+  return { bomFormat: 'CycloneDX', specVersion: '1.6', version: 1, metadata, components };
+}
+
+/** The licences of what is bundled: each asks to go along with its code. */
+function notices(folders: readonly string[]): string {
+  const texts = folders.map((folder) => {
     const { name, version, license = 'see below' } = readPackage(folder);
     const file = readdirSync(folder).find((each) => /^(licen[cs]e|copying)/i.test(each));
     const text = file === undefined ? '' : `\n${readFileSync(join(folder, file), 'utf8').trim()}\n`;

@@ -43,7 +43,7 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'src/engine': ['views', 'erasures', 'dead-letters', 'deferred'],
   'src/emulator/cosmos': ['wire', 'time-and-charge', 'storage', 'feed', 'query', 'items', 'resources', 'server'],
 };
-const EMULATOR_MAY = ['src/cosmos/epk.ts', 'src/cosmos/murmur.ts', 'src/cosmos/ranges.ts'];
+const EMULATOR_MAY = ['src/cosmos/effective-partition-key.ts', 'src/cosmos/murmur.ts', 'src/cosmos/ranges.ts'];
 const STARTS_EMULATOR = /^src\/(host\/dev|cli\/|testing\/)/;
 
 interface Import {

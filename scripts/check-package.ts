@@ -17,12 +17,17 @@ import { delimiter, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 import { openPacked } from './package/dashboard.ts';
+import { deadLinks } from './package/links.ts';
+import { secondVersion } from './package/second-version.ts';
 
 /** Bounds that are promised, in MB of 1,000,000 bytes. */
 const PACKED_MB = 5;
+const PACKED_FILES = 700;
 const INSTALLED_MB = 140;
+/** Compilers that read its declarations, the oldest first. */
+const COMPILERS = ['5.4', '5.9', '6', '7'];
 /** Of `millrace/feed` as a bundler ships it, minified and compressed, without the client. */
-const FEED_MB = 0.043;
+const FEED_MB = 0.045;
 
 const root = join(import.meta.dirname, '..');
 const place = mkdtempSync(join(tmpdir(), 'millrace-package-'));
@@ -53,7 +58,7 @@ try {
   ]);
   run(app, 'npm', ['install', '--no-audit', '--no-fund']);
   types(app);
-  say('its types are found, by a project that checks them');
+  say(`its types are found, by a project that checks them with TypeScript ${COMPILERS.join(', ')}`);
   documented(app);
   say('every door opens in it');
   run(app, 'npm', ['test']);
@@ -66,6 +71,8 @@ try {
   run(app, 'npx', ['millrace', 'schema', 'status']);
   say('it has the schemas that are in no commit');
   say(await openPacked(app, env));
+  say(await secondVersion(app, env));
+  howTos(app);
   deployment(app);
 } finally {
   rmSync(place, { recursive: true, force: true });
@@ -79,6 +86,7 @@ function pack(): string {
   const { filename, size, unpackedSize, entryCount } = packed;
   bounded('packed', size, PACKED_MB);
   say(`unpacked ${mb(unpackedSize)} MB, ${entryCount} files`);
+  if (entryCount > PACKED_FILES) throw new Error(`the package has ${entryCount} files, of at most ${PACKED_FILES}`);
   return join(place, filename);
 }
 
@@ -101,6 +109,9 @@ async function feedAlone(tarball: string): Promise<void> {
   run(folder, 'npm', ['install', '--no-audit', '--no-fund', tarball]);
   run(folder, 'node', ['--input-type=module', '--eval', imports(published())]);
   say('every door opens in a project that has this package alone');
+  const dead = deadLinks(join(folder, 'node_modules/millrace'));
+  if (dead.length > 0) throw new Error(`links of its pages to what it doesn't have:\n${dead.join('\n')}`);
+  say('no link of its pages is dead');
   for (const name of dependencies().filter((each) => each !== '@azure/cosmos'))
     rmSync(join(folder, 'node_modules', name), { recursive: true });
   const file = join(folder, 'load.mjs');
@@ -142,13 +153,21 @@ function imports(doors: readonly string[]): string {
 
 /** Every door of the package, from TypeScript that trusts no declaration unread. */
 function types(app: string): void {
-  const file = join(app, 'functions', 'doors.ts');
+  const folder = join(app, 'compilers');
+  mkdirSync(folder);
   const doors = published();
   const names = doors.map((_, at) => `door${at}`);
   const lines = doors.map((door, at) => `import * as door${at} from '${door}';`);
-  writeFileSync(file, `${lines.join('\n')}\nexport const doors: object[] = [${names.join(', ')}];\n`);
-  run(app, 'npx', ['tsc', '--noEmit', '--skipLibCheck', 'false']);
-  rmSync(file);
+  writeFileSync(
+    join(folder, 'doors.ts'),
+    `${lines.join('\n')}\nexport const doors: object[] = [${names.join(', ')}];\n`,
+  );
+  const lib = ['es2023', 'esnext.disposable'];
+  const compilerOptions = { module: 'nodenext', target: 'es2022', lib, types: ['node'], strict: true, noEmit: true };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['doors.ts'] }));
+  for (const version of COMPILERS)
+    run(folder, 'npm', ['exec', '--yes', `--package=typescript@${version}`, '--', 'tsc', '--project', 'tsconfig.json']);
+  rmSync(folder, { recursive: true });
 }
 
 /** As the documents show them: a test of the pipeline, and an application that reads a projection of it. */
@@ -171,7 +190,7 @@ const client = new CosmosClient(emulator.clientOptions);
 const { database } = await client.databases.create({ id: 'shop' });
 const { container } = await database.containers.create({ id: 'millrace', partitionKey: { paths: ['/pk'] } });
 const current = { version: 1, container: 'Days', type: 'day', reads: [] };
-const view = { current, staged: null, previous: null, paused: null, flips: 0 };
+const view = { current, staged: null, previous: null, paused: null, promotions: 0 };
 await container.items.create({ id: 'shop', pk: 'views', type: 'millrace.views', views: { days: view } });
 const { container: found } = await openViews(container).current('days');
 client.dispose();
@@ -181,6 +200,18 @@ if (found !== 'Days') throw new Error(\`the view lies in \${found}\`);
   );
   run(app, 'node', [file]);
   rmSync(file);
+}
+
+/**
+ * The tests of pages of docs/how-to whose commands wait for nothing, with the command line of the installed package in the
+ * place of the sources. `secondVersion` runs rebuild.md.
+ */
+function howTos(app: string): void {
+  const pages = ['compare-your-copy', 'poison', 'rewind', 'slow'];
+  const only = `^(${pages.join('|')})\\.md`;
+  const args = ['vitest', 'run', '--project', 'int', 'test/docs/how-to.int.test.ts', '-t', only];
+  run(root, 'npx', args, { MILLRACE_PACKED: join(app, 'node_modules/millrace') });
+  say(`its command line prints what docs/how-to shows: ${pages.join(', ')}`);
 }
 
 /** What would go to Azure: production packages alone. */
@@ -196,8 +227,18 @@ function deployment(app: string): void {
     if (existsSync(join(app, 'node_modules', name))) throw new Error(`${name} reaches a deployment`);
 }
 
-function run(cwd: string, command: string, args: readonly string[]): SpawnSyncReturns<string> {
-  const result = spawnSync(command, args, { cwd, env, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+function run(
+  cwd: string,
+  command: string,
+  args: readonly string[],
+  more: NodeJS.ProcessEnv = {},
+): SpawnSyncReturns<string> {
+  const result = spawnSync(command, args, {
+    cwd,
+    env: { ...env, ...more },
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  });
   if (result.status === 0) return result;
   throw new Error(`${command} ${args.join(' ')} ended with ${result.status}\n${result.stdout}\n${result.stderr}`);
 }

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fromMarkdown } from 'mdast-util-from-markdown';
-import type { Nodes } from 'mdast';
+import { linksOf } from './package/links.ts';
 
 interface Manifest {
   readonly homepage?: string;
@@ -17,7 +17,7 @@ const { homepage, repository } = JSON.parse(readFileSync(join(root, 'package.jso
 const faults = [...repositoryFaults(repository), ...homepageFaults(homepage), ...linkFaults()];
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) {
-  console.error(`Nothing was published. docs/adr/0115-publishing-needs-an-address.md says why.`);
+  console.error('Nothing was published.');
   process.exitCode = 1;
 } else console.log('publish: repository, homepage and the links of README.md are usable on npm');
 
@@ -48,9 +48,4 @@ function linkFaults(): string[] {
     .filter((link) => !/^(?:[a-z]+:|#)/.test(link))
     .filter((link) => !there((link.split('#')[0] ?? '').replace(/\/$/, '')))
     .map((link) => `README.md links to ${link}, which is no file of the repository. Write the path from its root.`);
-}
-
-function linksOf(node: Nodes): string[] {
-  const own = node.type === 'link' || node.type === 'image' || node.type === 'definition' ? [node.url] : [];
-  return [...own, ...('children' in node ? node.children.flatMap(linksOf) : [])];
 }

@@ -3,12 +3,11 @@
 // can't be wrong for the same reason.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { CosmosClient } from '@azure/cosmos';
-import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
+import { BlobServiceClient } from '@azure/storage-blob';
 import { parse } from 'csv-parse/sync';
 
 interface Flight {
@@ -147,15 +146,30 @@ async function documents(client: CosmosClient, container: string, type: string):
   return (await client.database(database).container(container).items.query<Row>(query).fetchAll()).resources;
 }
 
+type ReadBlob = (name: string) => Promise<Buffer>;
+
+/** The blobs that `millrace dev --data` has kept: each part of a name is encoded, and a `$` ends it. */
+const inFolder = (of: string): ReadBlob => {
+  const encoded = (part: string): string => encodeURIComponent(part).replaceAll('~', '%7E');
+  return async (name) => readFileSync(`${join(of, ...name.split('/').map(encoded))}$`);
+};
+
+function inAccount(): ReadBlob | undefined {
+  const { STORAGE: storage } = process.env;
+  if (!storage) return undefined;
+  const account = BlobServiceClient.fromConnectionString(storage).getContainerClient(container);
+  return (name) => account.getBlobClient(name).downloadToBuffer();
+}
+
 /** Archived flights: their entries in the state container say in which line of which blob each of them lies. */
-async function archived(client: CosmosClient, storage: ContainerClient | undefined): Promise<Row[]> {
+async function archived(client: CosmosClient, storage: ReadBlob | undefined): Promise<Row[]> {
   const entries = await documents(client, process.env['STATE_CONTAINER'] ?? 'millrace', 'millrace.archived');
   const places = entries.filter(({ state }) => state === 'archived').map(({ blob }) => blob as Place);
   if (places.length > 0 && !storage)
     throw new Error(`${places.length} flights are in the archive; set STORAGE, or give --data of a run with its blobs`);
   const lines = new Map<string, string[]>();
   for (const name of new Set(places.map((place) => place.name))) {
-    const bytes = (await storage?.getBlobClient(name).downloadToBuffer()) ?? Buffer.alloc(0);
+    const bytes = (await storage?.(name)) ?? Buffer.alloc(0);
     lines.set(name, gunzipSync(bytes).toString().trimEnd().split('\n'));
   }
   return places.map(({ name, line }) => (JSON.parse(lines.get(name)?.[line] ?? '{"doc":{}}') as { doc: Row }).doc);
@@ -212,20 +226,6 @@ async function serve(data: string): Promise<Server> {
   return { connectionString, stop: () => child.kill() };
 }
 
-/** The same for the blobs of its archive. */
-async function serveBlobs(data: string): Promise<Server> {
-  const main = createRequire(import.meta.url).resolve('azurite/dist/src/blob/main.js');
-  const secret = Buffer.from('recount').toString('base64');
-  const options = ['--location', data, '--silent', '--skipApiVersionCheck', '--disableTelemetry', '--blobPort', '0'];
-  const child = spawn(process.execPath, [main, ...options], {
-    env: { ...process.env, AZURITE_ACCOUNTS: `millrace:${secret}` },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const address = `${await heard(child, /listens on (http:\S+)/, data)}/millrace`;
-  const account = `DefaultEndpointsProtocol=http;AccountName=millrace;AccountKey=${secret}`;
-  return { connectionString: `${account};BlobEndpoint=${address}`, stop: () => child.kill() };
-}
-
 /** Resolves with the first match in a process's output. Reads on to the end, because a full pipe would block the process. */
 async function heard(child: ChildProcess, pattern: RegExp, data: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
@@ -241,13 +241,10 @@ async function heard(child: ChildProcess, pattern: RegExp, data: string): Promis
 
 const differences: string[] = [];
 const halves = { cold: 0, hot: 0 };
-const blobs = flags.data === undefined ? undefined : join(flags.data, 'blob');
-let storageServer: Server | undefined;
+const container = process.env['STORAGE_CONTAINER'] ?? 'archive';
+const blobs = flags.data === undefined ? undefined : join(flags.data, 'blobs', container);
 try {
-  storageServer = blobs !== undefined && existsSync(blobs) ? await serveBlobs(blobs) : undefined;
-  const storage = storageServer?.connectionString ?? process.env['STORAGE'];
-  const container = process.env['STORAGE_CONTAINER'] ?? 'archive';
-  const archive = storage ? BlobServiceClient.fromConnectionString(storage).getContainerClient(container) : undefined;
+  const archive = blobs !== undefined && existsSync(blobs) ? inFolder(blobs) : inAccount();
   const client = new CosmosClient({ endpoint, key, connectionPolicy: { enableEndpointDiscovery: false } });
   const hot = await documents(client, hotAndCold.container, hotAndCold.type);
   const cold = await archived(client, archive);
@@ -263,7 +260,6 @@ try {
   process.exitCode = 2;
 } finally {
   server?.stop();
-  storageServer?.stop();
 }
 if (process.exitCode === 2) process.exit();
 

@@ -32,8 +32,9 @@ export { react } from './pipeline/builders/react.ts';
 export { SinkRefusal, send } from './pipeline/builders/send.ts';
 export { table } from './pipeline/builders/table.ts';
 export { custom } from './kinds/custom/custom-runner.ts';
+export { once } from './kinds/react/once.ts';
 export { Poison } from './kinds/runner.ts';
-export { untilDone } from './kinds/conflict.ts';
+export { untilDone } from './access/change.ts';
 export { compareVersions } from './feed/reading/change.ts';
 export { MillraceError } from './base/errors.ts';
 export { archive } from './pipeline/builders/archive.ts';
@@ -79,4 +80,4 @@ export type {
   SinkRebuild,
   SourceRules,
 } from './pipeline/specs.ts';
-export type { EventStep, Load, LoadOptions, Step, WhileMoving } from './pipeline/workload.ts';
+export type { EventStep, Load, LoadOptions, Step } from './pipeline/workload.ts';

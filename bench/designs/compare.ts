@@ -1,6 +1,6 @@
 // A proposal on the meter: stated against measured, and beside a published design.
 import type { CosmosClient } from '@azure/cosmos';
-import { DEFAULTS, HOURS_PER_MONTH, PROFILES } from '../../src/model/estimate.ts';
+import { HEADROOM, HOURS_PER_MONTH, physicalPartitions } from '../../src/model/estimate.ts';
 import { type Needs, needsOf } from '../../src/model/propose/needs.ts';
 import { propose } from '../../src/model/propose/propose.ts';
 import { parseDesign } from '../../src/model/reader/design.ts';
@@ -51,7 +51,7 @@ export async function compared(
 ): Promise<{ readonly ru: number; readonly hours: number }> {
   // The data has the same size in every design without copies; one with copies has more, and partitions hardly matter to it.
   const gb = needs.entities.reduce((sum, { bytes, count }) => sum + (bytes * count) / 1e9, 0);
-  const plan = published.plan(() => PROFILES.microsoft.partitions(gb, 0));
+  const plan = published.plan(() => physicalPartitions(gb, 0));
   const theirs = await measure(client, `${published.of}-published`, needs, plan);
   return { ru: total(meter.average) / total(theirs.average), hours: hours(meter) / hours(theirs) };
 }
@@ -61,7 +61,7 @@ const total = (by: ReadonlyMap<string, number>): number => [...by.values()].redu
 /** Units of 100 RU/s for an hour: each container's autoscale maximum by its peak, billed at least a tenth of it. */
 function hours({ peak, average }: Measured): number {
   return [...peak].reduce((sum, [place, ru]) => {
-    const max = Math.max(1, Math.ceil(ru / DEFAULTS.headroom / 1000)) * 1000;
+    const max = Math.max(1, Math.ceil(ru / HEADROOM / 1000)) * 1000;
     return sum + (Math.min(max, Math.max(max / 10, average.get(place) ?? 0)) / 100) * HOURS_PER_MONTH;
   }, 0);
 }

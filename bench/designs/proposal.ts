@@ -1,6 +1,6 @@
 // The plan of a written data model: its containers, and the operations of its mapping.
 import type { ContainerDetail, Design, PatternMapping } from '../../src/model/documents.ts';
-import { PROFILES } from '../../src/model/estimate.ts';
+import { physicalPartitions } from '../../src/model/estimate.ts';
 import { parentField } from '../../src/model/propose/design.ts';
 import type { Entity, Needs } from '../../src/model/propose/needs.ts';
 import type { Data, Doc } from './data.ts';
@@ -148,7 +148,7 @@ function placeOf({ container, index, data }: ContainerDetail): Place {
   return {
     name: container.name,
     paths: container.partitionKey,
-    partitions: PROFILES.microsoft.partitions(data?.gb ?? 0, container.throughput?.max ?? 0),
+    partitions: physicalPartitions(data?.gb ?? 0, container.throughput?.max ?? 0),
     ...(paths.length > 0 && !paths.includes('/*') && { indexed: paths }),
   };
 }

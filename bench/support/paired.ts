@@ -1,4 +1,5 @@
 import { seeded } from '../../src/emulator/random.ts';
+import { sized } from './measure.ts';
 
 /** The processor time of `after` ÷ that of `before`, with the interval in which the median lies with 95 % of resamples. */
 export interface Paired {
@@ -21,7 +22,7 @@ export async function pairedRatios<V extends string>(
   measure: (variant: V) => Promise<number>,
 ): Promise<ReadonlyMap<V, Paired>> {
   const ratios = new Map<V, number[]>(variants.map((variant) => [variant, []]));
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = sized(0, rounds); round <= rounds; round++) {
     for (const variant of variants) {
       const [outer, inner] = round % 2 === 0 ? [base, variant] : [variant, base];
       const [first, second, third, last] = [

@@ -4,7 +4,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { type Container, type Database, PartitionKeyDefinitionVersion } from '@azure/cosmos';
 import pMap from 'p-map';
 import { connect } from '../../src/cosmos/connect.ts';
-import type { Faults } from '../../src/emulator/index.ts';
+import type { EmulatorStats, Faults } from '../../src/emulator/index.ts';
 
 /** Of the server. */
 export interface Usage {
@@ -12,11 +12,14 @@ export interface Usage {
   readonly cpu: number;
   /** Bytes that are resident. */
   readonly rss: number;
+  readonly stats: EmulatorStats;
 }
 
 export interface Stage extends AsyncDisposable {
   readonly endpoint: string;
   readonly key: string;
+  /** Only with `tls`. */
+  readonly certificate?: string;
   readonly database: Database;
   faults(faults: Faults): Promise<void>;
   usage(): Promise<Usage>;
@@ -41,6 +44,7 @@ export async function openStage({ heapMb = 4096, tls = false } = {}): Promise<St
   const { database } = await client.databases.create({ id: 'bench' });
   return {
     ...account,
+    ...(certificate === undefined ? {} : { certificate }),
     database,
     faults: async (faults) => {
       child.send(faults);

@@ -36,7 +36,7 @@ export default definePipeline({
         storeId: variant.storeId,
         sku: variant.sku,
         productId: variant.productId,
-        productName: product?.name ?? '',
+        productName: product.name,
         variantName: variant.name,
         priceCents: variant.priceCents,
       }),

@@ -12,6 +12,9 @@ param insightsId string
 param workspaceId string
 param serverless bool
 
+@description('There is a function app, whose timers and requests the alerts of the log read.')
+param readsTimers bool
+
 @description('Throttled requests within five minutes before an alert.')
 param mostThrottled int = 100
 
@@ -36,6 +39,24 @@ var logAlerts = [
     operator: 'GreaterThan'
     threshold: 1
     severity: 1
+  }
+  {
+    name: 'doctor'
+    says: 'Something that the app needs is missing, refuses it or does not answer: a container, an event hub, the job store, the storage, or a clock is off. `millrace doctor` shows which.'
+    runbook: 'a-part-does-not-work'
+    query: '${timerLines} | where line.operation == "doctor" | mv-expand finding = line.value | where finding.verdict == "bad" and finding.check !in ("leases", "verification", "archive")'
+    operator: 'GreaterThan'
+    threshold: 0
+    severity: 1
+  }
+  {
+    name: 'timers'
+    says: 'A timer of the app has failed three times in 15 minutes. The lines of the timers have the errors.'
+    runbook: 'a-job-has-failed'
+    query: '${timerLines} | where isnotempty(tostring(line.error)) or (line.ok == false and line.operation !in ("leases list", "projections verify", "archive sweep", "doctor"))'
+    operator: 'GreaterThan'
+    threshold: 2
+    severity: 2
   }
   {
     name: 'silence'
@@ -193,7 +214,7 @@ resource busy 'Microsoft.Insights/metricAlerts@2018-03-01' = if (!serverless) {
   }
 }
 
-resource failures 'Microsoft.Insights/metricAlerts@2018-03-01' = {
+resource failures 'Microsoft.Insights/metricAlerts@2018-03-01' = if (readsTimers) {
   name: 'alert-failures-${token}'
   location: 'global'
   tags: tags
@@ -224,7 +245,7 @@ resource failures 'Microsoft.Insights/metricAlerts@2018-03-01' = {
   }
 }
 
-resource told 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for alert in logAlerts: {
+resource told 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for alert in (readsTimers ? logAlerts : []): {
   name: 'alert-${alert.name}-${token}'
   location: location
   tags: tags

@@ -12,6 +12,12 @@ param tiers array
 @description('Version-level immutability for archived blobs, which legal holds need. It can only be chosen when the container is created.')
 param legalHolds bool
 
+@description('Nobody deletes the account before the lock is taken away.')
+param locked bool
+
+@description('Log each read too.')
+param logsData bool
+
 param isolated bool
 param appPrincipalId string
 param developerPrincipalId string
@@ -167,7 +173,16 @@ resource access 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for prin
   }
 }]
 
-// Logs who wrote or deleted a blob. Reads are not logged, because an `archive verify` reads every blob.
+resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
+  name: 'keep'
+  scope: account
+  properties: {
+    level: 'CanNotDelete'
+    notes: 'The archive of millrace. Take the lock away before you delete the account.'
+  }
+}
+
+// Logs who wrote, deleted or read a blob. An `archive verify` reads every blob.
 resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   name: 'needed'
   scope: blobs
@@ -181,6 +196,10 @@ resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
       {
         category: 'StorageDelete'
         enabled: true
+      }
+      {
+        category: 'StorageRead'
+        enabled: logsData
       }
     ]
   }

@@ -1,31 +1,25 @@
-// The account: sign-in only by identity, one write region, continuous backup.
-param token string
+// A new account: sign-in only by identity, one write region, continuous backup. cosmos-database.bicep has the rest.
+param name string
 param location string
 param tags object
-param databaseName string
 
 @description('Billed by request, with one region and without throughput settings. It cannot be changed later.')
 param serverless bool
 
 param zoneRedundant bool
 param secondaryLocation string
-param sharedThroughput int
 
 @description('Restore to any second of the last 30 days instead of 7.')
 param longBackup bool
 
-param isolated bool
-param appPrincipalId string
-param applierPrincipalId string
-param routerPrincipalId string
-param developerPrincipalId string
-param workspaceId string
+@description('Nobody deletes the account, its databases or containers before the lock is taken away.')
+param locked bool
 
-// Built-in roles of the data plane, each assigned on the one database. An Owner of the subscription has none of these rights.
-var dataReader = '00000000-0000-0000-0000-000000000001'
-var dataContributor = '00000000-0000-0000-0000-000000000002'
-// Creates databases and containers, and can read neither data nor keys.
-var cosmosOperator = '230815da-be43-4aae-9cb4-875f7bd000aa'
+@description('Log each request to data.')
+param logsData bool
+
+param isolated bool
+param workspaceId string
 
 var regions = concat([
   {
@@ -42,7 +36,7 @@ var regions = concat([
 ])
 
 resource account 'Microsoft.DocumentDB/databaseAccounts@2025-10-15' = {
-  name: 'cosmos-${token}'
+  name: name
   location: location
   tags: tags
   kind: 'GlobalDocumentDB'
@@ -75,62 +69,17 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2025-10-15' = {
   }
 }
 
-resource database 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases@2025-10-15' = {
-  parent: account
-  name: databaseName
+// It stops no data plane: documents are deleted as before.
+resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
+  name: 'keep'
+  scope: account
   properties: {
-    resource: {
-      id: databaseName
-    }
-    options: serverless ? {} : {
-      autoscaleSettings: {
-        maxThroughput: sharedThroughput
-      }
-    }
+    level: 'CanNotDelete'
+    notes: 'The data of millrace. Take the lock away before you delete the account.'
   }
 }
 
-resource appWorks 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2025-10-15' = {
-  parent: account
-  name: guid(account.id, appPrincipalId, dataContributor)
-  properties: {
-    principalId: appPrincipalId
-    roleDefinitionId: '${account.id}/sqlRoleDefinitions/${dataContributor}'
-    scope: '${account.id}/dbs/${database.name}'
-  }
-}
-
-resource developerWorks 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2025-10-15' = if (developerPrincipalId != '') {
-  parent: account
-  name: guid(account.id, developerPrincipalId, dataContributor)
-  properties: {
-    principalId: developerPrincipalId
-    roleDefinitionId: '${account.id}/sqlRoleDefinitions/${dataContributor}'
-    scope: '${account.id}/dbs/${database.name}'
-  }
-}
-
-resource routerReads 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2025-10-15' = {
-  parent: account
-  name: guid(account.id, routerPrincipalId, dataReader)
-  properties: {
-    principalId: routerPrincipalId
-    roleDefinitionId: '${account.id}/sqlRoleDefinitions/${dataReader}'
-    scope: '${account.id}/dbs/${database.name}'
-  }
-}
-
-// On the resource group, where the containers module is deployed. The role covers only Cosmos DB.
-resource applierShapes 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(resourceGroup().id, applierPrincipalId, cosmosOperator)
-  properties: {
-    principalId: applierPrincipalId
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', cosmosOperator)
-  }
-}
-
-// Without DataPlaneRequests and the logs of RU by key: a line for each request would cost more than the requests.
+// A line for each request costs more than the request, but only that says who read a document.
 resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   name: 'needed'
   scope: account
@@ -146,11 +95,10 @@ resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
         category: 'PartitionKeyStatistics'
         enabled: true
       }
+      {
+        category: 'DataPlaneRequests'
+        enabled: logsData
+      }
     ]
   }
 }
-
-output accountId string = account.id
-output accountName string = account.name
-output databaseName string = database.name
-output endpoint string = account.properties.documentEndpoint

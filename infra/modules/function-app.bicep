@@ -1,4 +1,5 @@
-// The function app on Flex Consumption: each function scales separately, and none runs without work.
+// The function app on Flex Consumption, where each function scales separately and none runs without work, or on an App
+// Service plan that exists.
 param token string
 
 @description('What the names of a shard\'s app end with; empty: the app of the account\'s own database.')
@@ -14,6 +15,10 @@ param place string
 param placeRid string
 param location string
 param tags object
+
+@description('An App Service plan for Linux that exists and is no Flex Consumption plan, which has one app. Empty: a new Flex Consumption plan.')
+param planId string
+
 param identityId string
 param identityClientId string
 param hostStorageName string
@@ -39,7 +44,35 @@ param alwaysReady int
 param zoneRedundant bool
 param workspaceId string
 
-resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
+var nodeVersion = '24'
+var flex = {
+  runtime: {
+    name: 'node'
+    version: nodeVersion
+  }
+  deployment: {
+    storage: {
+      type: 'blobContainer'
+      value: packagesUrl
+      authentication: {
+        type: 'UserAssignedIdentity'
+        userAssignedIdentityResourceId: identityId
+      }
+    }
+  }
+  scaleAndConcurrency: {
+    instanceMemoryMB: 2048
+    maximumInstanceCount: 100
+    alwaysReady: alwaysReady == 0 ? [] : [
+      {
+        name: 'http'
+        instanceCount: alwaysReady
+      }
+    ]
+  }
+}
+
+resource plan 'Microsoft.Web/serverfarms@2025-03-01' = if (planId == '') {
   name: 'plan-${token}${suffix}'
   location: location
   tags: tags
@@ -69,40 +102,17 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
     }
   }
   properties: {
-    serverFarmId: plan.id
+    serverFarmId: planId == '' ? plan.id : planId
     httpsOnly: true
     publicNetworkAccess: 'Enabled'
     virtualNetworkSubnetId: subnetId == '' ? null : subnetId
     siteConfig: {
       minTlsVersion: '1.2'
       http20Enabled: true
+      linuxFxVersion: planId == '' ? null : 'NODE|${nodeVersion}'
+      alwaysOn: planId == '' ? null : true
     }
-    functionAppConfig: {
-      runtime: {
-        name: 'node'
-        version: '24'
-      }
-      deployment: {
-        storage: {
-          type: 'blobContainer'
-          value: packagesUrl
-          authentication: {
-            type: 'UserAssignedIdentity'
-            userAssignedIdentityResourceId: identityId
-          }
-        }
-      }
-      scaleAndConcurrency: {
-        instanceMemoryMB: 2048
-        maximumInstanceCount: 100
-        alwaysReady: alwaysReady == 0 ? [] : [
-          {
-            name: 'http'
-            instanceCount: alwaysReady
-          }
-        ]
-      }
-    }
+    functionAppConfig: planId == '' ? flex : null
   }
 }
 
@@ -116,6 +126,11 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
     APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString
     APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
     MILLRACE_AUTH: entraClientId == '' ? 'key' : 'entra'
+  }, planId == '' ? {} : {
+    // Flex Consumption has these without a setting.
+    FUNCTIONS_EXTENSION_VERSION: '~4'
+    FUNCTIONS_WORKER_RUNTIME: 'node'
+    WEBSITE_RUN_FROM_PACKAGE: '1'
   }, jobsUrl == '' ? {} : {
     JOBS_URL: jobsUrl
   }, place == '' ? {} : {

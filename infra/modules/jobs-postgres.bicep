@@ -1,11 +1,18 @@
-// PostgreSQL, which stores background jobs. Its only role is the app's identity; there are no passwords.
+// PostgreSQL, which stores background jobs. The app signs in with its identity; there are no passwords.
 param token string
 param location string
 param tags object
 param zoneRedundant bool
 param isolated bool
 param appIdentityName string
-param appPrincipalId string
+param administratorId string
+param administratorName string
+
+@allowed([
+  'Group'
+  'ServicePrincipal'
+])
+param administratorType string
 param workspaceId string
 
 var databaseName = 'jobs'
@@ -42,13 +49,14 @@ resource server 'Microsoft.DBforPostgreSQL/flexibleServers@2025-08-01' = {
   }
 }
 
-// The first connection creates the tables, so the role must be able to create a schema.
+// The app's own administrator only where nobody else was named: docs/deploy.md has the statements that give it a role. The
+// first connection creates the tables, so the role must be able to create a schema.
 resource role 'Microsoft.DBforPostgreSQL/flexibleServers/administrators@2025-08-01' = {
   parent: server
-  name: appPrincipalId
+  name: administratorId
   properties: {
-    principalName: appIdentityName
-    principalType: 'ServicePrincipal'
+    principalName: administratorName
+    principalType: administratorType
     tenantId: tenant().tenantId
   }
 }

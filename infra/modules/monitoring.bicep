@@ -4,12 +4,15 @@ param location string
 param tags object
 param retentionDays int
 
+@description('A workspace that exists. Empty: a new one.')
+param workspaceId string
+
 @description('The identity that may send telemetry; keys are not accepted.')
 param publisherPrincipalId string
 
 var monitoringMetricsPublisher = '3913510d-42f4-4e42-8a64-420c390055eb'
 
-resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
+resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = if (workspaceId == '') {
   name: 'log-${token}'
   location: location
   tags: tags
@@ -24,6 +27,8 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
   }
 }
 
+var usedWorkspaceId = workspaceId == '' ? workspace.id : workspaceId
+
 resource insights 'Microsoft.Insights/components@2020-02-02' = {
   name: 'appi-${token}'
   location: location
@@ -31,7 +36,7 @@ resource insights 'Microsoft.Insights/components@2020-02-02' = {
   kind: 'web'
   properties: {
     Application_Type: 'web'
-    WorkspaceResourceId: workspace.id
+    WorkspaceResourceId: usedWorkspaceId
     DisableLocalAuth: true
   }
 }
@@ -46,6 +51,6 @@ resource publishes 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
-output workspaceId string = workspace.id
+output workspaceId string = usedWorkspaceId
 output insightsId string = insights.id
 output connectionString string = insights.properties.ConnectionString

@@ -1,4 +1,4 @@
-// One virtual network: the app's instances in one subnet, private endpoints in another, the job worker in a third.
+// One virtual network: the app's instances in one subnet, private endpoints in another, containers in a third.
 param token string
 param location string
 param tags object
@@ -89,4 +89,4 @@ resource network 'Microsoft.Network/virtualNetworks@2024-07-01' = {
 output networkId string = network.id
 output appSubnetId string = '${network.id}/subnets/app'
 output endpointsSubnetId string = '${network.id}/subnets/endpoints'
-output jobsSubnetId string = '${network.id}/subnets/jobs'
+output containersSubnetId string = '${network.id}/subnets/jobs'

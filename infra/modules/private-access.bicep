@@ -2,9 +2,16 @@
 param token string
 param location string
 param tags object
+
+@description('The network that gets the DNS zones. Empty: it exists, and its names are made elsewhere.')
 param networkId string
+
 param subnetId string
+
+@description('Empty: the account exists, with endpoints of its own.')
 param cosmosId string
+
+@description('Empty: there is none.')
 param hostStorageId string
 
 @description('Empty: there is none.')
@@ -24,13 +31,14 @@ param redisId string
 
 var storageSuffix = environment().suffixes.storage
 // The resources, each with the part that the endpoint reaches (groupId) and the DNS zone of its names.
-var targets = concat([
+var targets = concat(cosmosId == '' ? [] : [
   {
     name: 'cosmos'
     id: cosmosId
     group: 'Sql'
     zone: 'privatelink.documents.azure.com'
   }
+], hostStorageId == '' ? [] : [
   {
     name: 'host-blob'
     id: hostStorageId
@@ -82,13 +90,13 @@ var zones = [
   'privatelink.redis.azure.net'
 ]
 
-resource dns 'Microsoft.Network/privateDnsZones@2024-06-01' = [for zone in zones: {
+resource dns 'Microsoft.Network/privateDnsZones@2024-06-01' = [for zone in zones: if (networkId != '') {
   name: zone
   location: 'global'
   tags: tags
 }]
 
-resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = [for at in range(0, length(zones)): {
+resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = [for at in range(0, length(zones)): if (networkId != '') {
   parent: dns[at]
   name: 'link-${token}'
   location: 'global'
@@ -123,7 +131,7 @@ resource endpoints 'Microsoft.Network/privateEndpoints@2024-07-01' = [for target
   }
 }]
 
-resource names 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2024-07-01' = [for at in range(0, length(targets)): {
+resource names 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2024-07-01' = [for at in range(0, length(targets)): if (networkId != '') {
   parent: endpoints[at]
   name: 'default'
   properties: {

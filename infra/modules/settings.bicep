@@ -31,7 +31,7 @@ param verifyFull string
 @description('The database of the shard maps. Empty: the pipeline is not over shards.')
 param shardMapsDatabase string
 
-@description('preview: the triggers read all-versions feeds.')
+@description('on: the triggers read all-versions feeds.')
 param triggerAllVersions string
 
 var always = {
@@ -80,8 +80,8 @@ var shards = {
   SHARD_MAPS_DATABASE: shardMapsDatabase
 }
 
-var preview = {
+var versions = {
   TRIGGER_ALL_VERSIONS: triggerAllVersions
 }
 
-output shared object = union(always, blobEndpoint == '' ? {} : storage, eventHubsHost == '' ? {} : hubs, postgresUrl == '' ? {} : tables, ruBudget == 0 ? {} : budget, bulkBucket == 0 ? {} : bucket, shardMapsDatabase == '' ? {} : shards, triggerAllVersions == '' ? {} : preview)
+output shared object = union(always, blobEndpoint == '' ? {} : storage, eventHubsHost == '' ? {} : hubs, postgresUrl == '' ? {} : tables, ruBudget == 0 ? {} : budget, bulkBucket == 0 ? {} : bucket, shardMapsDatabase == '' ? {} : shards, triggerAllVersions == '' ? {} : versions)

@@ -1,5 +1,5 @@
-// PostgreSQL with Citus over several nodes, which has the tables of projections. The app's identity is its administrator;
-// there are no passwords. A cluster can grow by nodes and storage, and can't shrink.
+// PostgreSQL with Citus over several nodes, which has the tables of projections. The app signs in with its
+// identity; there are no passwords. A cluster can grow by nodes and storage, and can't shrink.
 param token string
 param location string
 param tags object
@@ -10,7 +10,14 @@ param nodes int
 param zoneRedundant bool
 param isolated bool
 param appIdentityName string
-param appPrincipalId string
+param administratorId string
+param administratorName string
+
+@allowed([
+  'Group'
+  'ServicePrincipal'
+])
+param administratorType string
 param workspaceId string
 
 // A cluster has this database and no other.
@@ -53,13 +60,14 @@ resource server 'Microsoft.DBforPostgreSQL/flexibleServers@2025-08-01' = {
   }
 }
 
-// `sql migrate` creates schemas and tables with the app's identity.
+// The app only where nobody else was named: docs/deploy.md has the statements that give it a role. `sql migrate` creates
+// schemas and tables with the app's identity.
 resource role 'Microsoft.DBforPostgreSQL/flexibleServers/administrators@2025-08-01' = {
   parent: server
-  name: appPrincipalId
+  name: administratorId
   properties: {
-    principalName: appIdentityName
-    principalType: 'ServicePrincipal'
+    principalName: administratorName
+    principalType: administratorType
     tenantId: tenant().tenantId
   }
 }

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { Emulator } from '../../src/emulator/index.ts';
 import { ChangeFeedProcessor } from '../../src/feed/index.ts';
 import { loadPipeline } from '../../src/runtime/pipeline/load-pipeline.ts';
-import { processorName } from '../../src/runtime/hosts/processor-name.ts';
+import { leaseNameOf } from '../../src/runtime/hosts/processor-name.ts';
 import { keyLines } from './keys.ts';
 import type { Request } from './verdict.ts';
 
@@ -22,6 +22,7 @@ const change = z.object({ id: z.string(), turn: z.number() });
 type Change = z.output<typeof change>;
 
 const of = z.object({ container: z.string() });
+const written = of.extend({ from: z.number(), to: z.number() });
 const exported = of.extend({ prefix: z.string(), dialect: z.string(), wanted: z.number() });
 const wanting = of.extend({ wanted: z.array(change) });
 
@@ -59,6 +60,8 @@ export class Ours {
         return { changes: await this.#handOver(exported.parse(request)) };
       case 'adopt':
         return this.#takeBack(of.parse(request));
+      case 'write':
+        return this.#write(written.parse(request));
       case 'read':
         return { changes: await this.#readAll(wanting.parse(request)) };
       default:
@@ -71,7 +74,7 @@ export class Ours {
     const changes = await this.#read(container, (seen) => seen.length >= wanted);
     const file = join(this.#folder, `${container}.jsonl`);
     await this.#millrace('leases', 'export', '--container', container, '--dialect', dialect, '--file', file);
-    const theirs = prefixOf(file).replace(await ownName(), prefix);
+    const theirs = prefixOf(file).replace(await ownName(container), prefix);
     this.#prefixes.set(container, theirs);
     await this.#millrace('leases', 'import', file, '--prefix', theirs, '--lease-expiration', EXPIRATION_MS);
     return changes;
@@ -79,6 +82,14 @@ export class Ours {
 
   async #takeBack({ container }: z.output<typeof of>): Promise<object> {
     await this.#millrace('leases', 'adopt', this.#prefixes.get(container) ?? '', '--lease-expiration', EXPIRATION_MS);
+    return {};
+  }
+
+  async #write({ container, from, to }: z.output<typeof written>): Promise<object> {
+    const client = new CosmosClient(this.#emulator.clientOptions);
+    const { items } = client.database('shop').container(container);
+    for (let n = from; n < to; n++) await items.upsert({ id: `k${n}`, storeId: `s${n}`, turn: 1 });
+    client.dispose();
     return {};
   }
 
@@ -98,7 +109,7 @@ export class Ours {
     const processor = new ChangeFeedProcessor({
       source: database.container(container),
       leases: database.container('leases'),
-      name: await ownName(),
+      name: await ownName(container),
       instance: 'ours',
       start: 'beginning',
       maxItems: 10,
@@ -121,7 +132,8 @@ export class Ours {
   }
 }
 
-const ownName = async (): Promise<string> => processorName((await loadPipeline(SHOP)).pipeline);
+const ownName = async (container: string): Promise<string> =>
+  leaseNameOf((await loadPipeline(SHOP)).pipeline, container, {});
 
 /** Everything before the two dots of a lease's id. */
 function prefixOf(file: string): string {

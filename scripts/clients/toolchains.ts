@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
 /** The sources of the judges, in other languages. */
@@ -30,9 +30,9 @@ export interface Client {
 /** The client can't be tried on this machine. That says nothing about the server. */
 export class CannotTry extends Error {}
 
-/** What pip and Maven print where a host can't be reached, or doesn't let us in. Other failures are faults of the lists. */
+/** What pip, Maven and Go print where a host can't be reached, or doesn't let us in. Other failures are faults of the lists. */
 const UNREACHABLE =
-  /Retrying \(|ProxyError|SSLError|Read timed out|Connection (refused|reset|broken)|Could not transfer|in offline mode|Unknown host|UnknownHost|Name or service not known|Temporary failure in name resolution|status( code)?: (401|403|407|5\d\d)|(401|403|407|5\d\d) (Client|Server) Error/;
+  /Retrying \(|ProxyError|SSLError|Read timed out|Connection (refused|reset|broken)|Could not transfer|in offline mode|Unknown host|UnknownHost|Name or service not known|Temporary failure in name resolution|dial tcp|requires go >=|status( code)?: (401|403|407|5\d\d)|(401|403|407|5\d\d) (Client|Server) Error/;
 
 export const CLIENTS: readonly Client[] = [
   {
@@ -78,6 +78,31 @@ export const CLIENTS: readonly Client[] = [
       return { command: 'java', args: [...trust, '-cp', join(folder, '*'), join(SOURCES, 'java/Judge.java')] };
     },
   },
+  // KEDA's scaler, compiled without those of other services: their clients are hundreds of packages.
+  {
+    name: 'keda',
+    needs: ['go'],
+    version: () => pinned('keda/go.mod', /(keda)\/v2 (\S+)/),
+    fetch: (all) =>
+      fetched(all, 'keda', 'go.mod', async (into, list) => {
+        const [module = ''] = /\S+\/keda\/v2 \S+/.exec(readFileSync(list, 'utf8')) ?? [];
+        const found = JSON.parse(await run('go', 'mod', 'download', '-json', module.replace(' ', '@'))) as {
+          Dir: string;
+        };
+        const [scalers, kept] = [join(found.Dir, 'pkg/scalers'), ['azure_cosmosdb_scaler.go', 'scaler.go']];
+        const filter = (from: string): boolean =>
+          dirname(from) !== scalers || !from.endsWith('.go') || kept.includes(basename(from));
+        cpSync(found.Dir, join(into, 'keda'), { recursive: true, filter });
+        // Go keeps its modules read-only.
+        await run('chmod', '-R', 'u+w', into);
+        copyFileSync(list, join(into, 'go.mod'));
+        await compiled(into);
+      }),
+    start: async (folder, certificate) => {
+      await compiled(folder);
+      return { command: 'env', args: [`SSL_CERT_FILE=${certificate}`, join(folder, 'judge')] };
+    },
+  },
   // Keys of shard maps need no client, and so no packages.
   {
     name: 'keys-python',
@@ -110,12 +135,16 @@ function pinned(file: string, pattern: RegExp): string {
   return `${name} ${version}`;
 }
 
+/** Packages come with it, checked by Go's database of sums. What was compiled once is taken from Go's cache. */
+const compiled = (folder: string): Promise<string> =>
+  run('go', '-C', folder, 'build', '-mod=mod', '-o', 'judge', join(SOURCES, 'keda/main.go'));
+
 /** The folder with what a list names, made again when the list has changed since. */
 async function fetched(
   all: string,
   name: string,
   file: string,
-  fetch: (into: string, list: string) => Promise<void>,
+  fetch: (into: string, list: string) => Promise<unknown>,
 ): Promise<string> {
   const [folder, list, stamp] = [join(all, name), join(SOURCES, name, file), join(all, `${name}.stamp`)];
   const wanted = readFileSync(list, 'utf8');
@@ -146,11 +175,13 @@ async function able(command: string, ...args: string[]): Promise<void> {
   }
 }
 
-function run(command: string, ...args: string[]): Promise<void> {
+/** What it prints to standard output. */
+function run(command: string, ...args: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    execFile(command, args, { maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+    // A fetch or a build that takes longer keeps its client from being tried.
+    execFile(command, args, { maxBuffer: 2 ** 26, timeout: 600_000 }, (error, stdout, stderr) => {
       const said = stripVTControlCharacters(`${stdout}${stderr}`).trim().slice(-4_000) || error?.message;
-      if (error === null) resolve();
+      if (error === null) resolve(stdout);
       else reject(new Error(`${command} ${args.join(' ')}\n${said}`));
     });
   });

@@ -18,6 +18,8 @@ const REFERENCES = { kind: 'reference', file: 'test/kinds/references.model.test.
 const PUBLISHES = { kind: 'publish', file: 'test/kinds/publishes.model.test.ts', histories: 5_000 };
 const TABLES = { kind: 'table', file: 'test/kinds/tables.model.test.ts', histories: 5_000 };
 const SIMULATION = { kind: 'processor', file: 'test/feed/processor.sim.model.test.ts', histories: 2_000 };
+const RECORDS = { file: 'test/kinds/effects/records.model.test.ts', histories: 5_000 };
+const UNCHANGED = 'test/kinds/unchanged.model.test.ts';
 const EFFECTS = { file: 'test/kinds/effects.model.test.ts', histories: 5_000 };
 
 export const LIST: readonly Line[] = [
@@ -46,6 +48,7 @@ export const LIST: readonly Line[] = [
   { ...COPIES, mode: 'moving, with locator', test: 'copy by-place' },
   { ...COPIES, mode: 'joined, refreshed', test: 'copy joined' },
   { ...COPIES, mode: 'joined and moving', test: 'copy both' },
+  { ...COPIES, mode: 'placed by a document that it waits for', test: 'copy following' },
   { ...COPIES, mode: 'all versions and deletes', test: 'read by all versions' },
   { ...COPIES, mode: 'built beside all versions', test: 'built beside all versions' },
   { ...EMBEDS, mode: 'fields', test: 'an embed of a field' },
@@ -72,6 +75,25 @@ export const LIST: readonly Line[] = [
   },
   { ...EFFECTS, kind: 'custom', mode: "a runner of one's own", test: "after any history a runner of one's own" },
   { ...EFFECTS, kind: 'custom', mode: 'all versions and deletes', test: "read by all versions a runner of one's own" },
+  ...[
+    ['react', 'a reaction'],
+    ['send', 'a sink'],
+    ['custom', 'a runner'],
+    ['publish', 'a publish'],
+  ].flatMap(([kind = '', what = '']) => [
+    { ...RECORDS, kind, mode: 'beside an enricher', test: `beside an enricher ${what}` },
+    { ...RECORDS, kind, mode: 'beside an enricher, all versions', test: `read by all versions, ${what}` },
+  ]),
+  { kind: 'copy', mode: 'beside an enricher', file: UNCHANGED, test: 'enricher, copies', histories: 5_000 },
+  {
+    kind: 'copy',
+    mode: 'joined, beside an enricher',
+    file: UNCHANGED,
+    test: 'enricher, joined copies',
+    histories: 5_000,
+  },
+  { kind: 'aggregate', mode: 'beside an enricher', file: UNCHANGED, test: 'enricher, groups', histories: 5_000 },
+  { ...REFERENCES, mode: 'beside an enricher', test: 'beside an enricher' },
   // They need a real server: where none is installed, importing `postgres.ts` has said so.
   ...(NO_POSTGRES === undefined
     ? ['tenanted', 'moving', 'plain']
@@ -88,10 +110,10 @@ export const LIST: readonly Line[] = [
         })
     : []),
   {
-    kind: 'backlog',
-    mode: 'set aside and drained',
+    kind: 'deferred',
+    mode: 'deferred and drained',
     file: 'test/engine/deferred/protocol.model.test.ts',
-    test: 'what is set aside is applied',
+    test: 'what is deferred is applied',
     histories: 5_000,
   },
   { kind: 'SQL', mode: 'random queries, judged', file: 'test/sql-check/check.model.test.ts', histories: 5_000 },
@@ -111,8 +133,8 @@ export const LIST: readonly Line[] = [
   { ...SIMULATION, mode: 'in virtual time', test: 'PROC-L1 to PROC-L12 hold' },
   {
     ...SIMULATION,
-    mode: 'with changes set aside',
-    test: 'they hold where changes of tenants are set aside',
+    mode: 'with changes deferred',
+    test: 'they hold where changes of tenants are deferred',
     histories: 5_000,
   },
   {

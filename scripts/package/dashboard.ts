@@ -81,8 +81,12 @@ async function open(browser: Browser, view: (typeof VIEWS)[number]): Promise<{ p
 }
 
 /** The first answer of `ask` that isn't undefined. */
-async function until<T>(what: string, ask: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  const end = performance.now() + WITHIN_MS;
+export async function until<T>(
+  what: string,
+  ask: () => T | undefined | Promise<T | undefined>,
+  withinMs = WITHIN_MS,
+): Promise<T> {
+  const end = performance.now() + withinMs;
   while (performance.now() < end) {
     const answer = await ask();
     if (answer !== undefined) return answer;

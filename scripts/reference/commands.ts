@@ -32,7 +32,7 @@ function index(groups: ReadonlyMap<string, readonly Operation[]>): string {
   const common = commands.get('run')!.options.filter(({ long }) => long && COMMON.has(long));
   return `${written('the registry of operations')}# Commands
 
-Every verb of the command line. \`millrace NOUN VERB --help\` shows the same in a terminal, and \`millrace completion bash|zsh|fish\` prints a script that completes verbs and flags.
+Every verb of the command line. \`millrace NOUN VERB --help\` shows the same in a terminal, and \`millrace completion bash|zsh|fish|powershell\` prints a script that completes verbs and flags.
 
 ## Flags of every verb
 ${table(
@@ -43,7 +43,7 @@ ${table(
     ['`--yes`', 'of verbs that say *destroys*: confirm a command that can’t be undone'],
   ],
 )}
-Exit codes: 0 success; 1 differences, findings or a failure; 2 wrong usage or input; 130 interrupted. Every verb that changes something leaves a record that \`millrace audit\` shows, except \`model apply\`, \`shards init\` and scheduled runs.
+Exit codes: 0 success; 1 differences, findings, parked changes, rejected lines or a failure; 2 wrong usage or input; 130 interrupted. A verb that only shows, such as \`status\`, ends with 0 whatever it shows; \`doctor\` judges. Every verb that changes something leaves a record that \`millrace audit\` shows, except \`model apply\`, \`shards init\` and scheduled runs.
 
 ## All verbs
 *Reads* changes nothing. *Changes* writes to the account or to files. *Destroys* can’t be undone, and needs \`--yes\`.

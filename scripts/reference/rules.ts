@@ -1,6 +1,6 @@
 // docs/rules.md: every rule of `millrace model check`, from the code.
 import { compareIds } from '../../src/model/rules/index.ts';
-import type { Rule } from '../../src/model/rules/rule.ts';
+import { type Rule, SOURCES } from '../../src/model/rules/rule.ts';
 import { GROUPS } from '../../src/verbs/model/check-text.ts';
 import { everyRule } from '../../src/verbs/model/pair.ts';
 import { written } from './text.ts';
@@ -15,7 +15,7 @@ ${groups.map(([group, own]) => `\n## ${group}: ${GROUPS[group] ?? ''}\n${own.map
 }
 
 /** With an anchor that is the id alone, so that a link outlives another title. */
-const section = ({ id, title, severity, source, why, hint }: Rule): string => `
+const section = ({ id, title, severity = 'error', source = SOURCES.ours, why, hint }: Rule): string => `
 <a id="${id.toLowerCase()}"></a>
 
 ### ${id}: ${title}

@@ -40,38 +40,37 @@ function declaredIn(file: string): Declared[] {
       const makes = callee.type === 'Identifier' ? callee.name : '';
       if (!['defineOperation', 'defineChange', 'changingMap'].includes(makes)) return;
       if (given?.type !== 'ObjectExpression') throw new Error(`${file}: what ${makes} gets isn't written out`);
-      const property = (name: string): { start: number; value: Expression } | undefined => {
+      const property = (wanted: string): { start: number; value: Expression } | undefined => {
         for (const one of given.properties)
-          if (one.type === 'Property' && one.key.type === 'Identifier' && one.key.name === name)
+          if (one.type === 'Property' && one.key.type === 'Identifier' && one.key.name === wanted)
             return { start: one.key.start, value: one.value };
         return undefined;
       };
-      const word = (name: string): string | undefined => {
-        const value = property(name)?.value;
+      const word = (wanted: string): string | undefined => {
+        const value = property(wanted)?.value;
         return value?.type === 'Literal' && typeof value.value === 'string' ? value.value : undefined;
       };
-      const [verb, run] = [word('verb'), property('run')];
-      if (makes === 'defineOperation' && verb === undefined) {
+      const [name, run] = [word('name'), property('run')];
+      if (makes === 'defineOperation' && name === undefined) {
         // The rest of it is a call of `changingMap` above it, in the same order.
         const rest = changes.shift();
-        if (!rest || !run) throw new Error(`${file}: an operation without a verb`);
+        if (!rest || !run) throw new Error(`${file}: an operation without a name`);
         Object.assign(rest, { file, at: run.start });
         return;
       }
-      if (verb === undefined) throw new Error(`${file}: a verb isn't written out`);
+      if (name === undefined) throw new Error(`${file}: a name isn't written out`);
       if (makes !== 'defineOperation') {
         const at = readFileSync(join(root, CHANGE.file), 'utf8').indexOf(CHANGE.name) + CHANGE.name.indexOf(' ') + 1;
-        const change = { name: `${word('noun') ?? 'shards'} ${verb}`, file: CHANGE.file, at };
+        const change = { name, file: CHANGE.file, at };
         found.push(change);
         if (makes === 'changingMap') changes.push(change);
         return;
       }
-      if (!run) throw new Error(`${file}: ${verb} has no run`);
+      if (!run) throw new Error(`${file}: ${name} has no run`);
       const examples = property('examples')?.value;
       // What a timer alone runs is no verb.
       if (examples?.type === 'ArrayExpression' && examples.elements.length === 0) return;
-      const noun = word('noun');
-      found.push({ name: noun === undefined ? verb : `${noun} ${verb}`, file, at: run.start });
+      found.push({ name, file, at: run.start });
     },
   }).visit(program);
   return found;

@@ -108,7 +108,7 @@ export class BulkLane {
           throw error;
         } finally {
           for (const [index, grant] of grants.entries())
-            grant.settle(results[index]?.requestCharge, refused || results[index]?.statusCode === 429);
+            grant.account(results[index]?.requestCharge, refused || results[index]?.statusCode === 429);
         }
         this.#meter.count(results.reduce((sum, result) => sum + (result?.requestCharge ?? 0), 0));
         const throttled: Waiting[] = [];
@@ -121,7 +121,7 @@ export class BulkLane {
         if (throttled.length > 0) throw Object.assign(new Error('Throttled within a bulk request'), { code: 429 });
       }, this.#options);
     } catch (error) {
-      await this.#settle(rest, error, again);
+      await this.#answerAll(rest, error, again);
     }
   }
 
@@ -134,8 +134,8 @@ export class BulkLane {
     );
   }
 
-  /** Settles the operations of a request that failed as a whole. */
-  async #settle(rest: readonly Waiting[], error: unknown, again: boolean): Promise<void> {
+  /** Answers the operations of a request that failed as a whole. */
+  async #answerAll(rest: readonly Waiting[], error: unknown, again: boolean): Promise<void> {
     const { kind, status, substatus } = failureOf(error);
     if (error instanceof AmbiguousOutcome) {
       for (const { resolve } of rest) resolve('lost');

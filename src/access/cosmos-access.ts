@@ -5,6 +5,7 @@ import { assertReadable } from '../base/format.ts';
 import { containerMissing } from '../cosmos/container-missing.ts';
 import { landingSignal } from '../cosmos/request-timeout.ts';
 import { failureOf, kindOfStatus } from '../cosmos/failure.ts';
+import { isOwn } from '../cosmos/own-documents.ts';
 import type { Meter } from '../cosmos/budget/charge-meter.ts';
 import { AmbiguousOutcome, type RetryOptions, withRetry } from '../cosmos/retry.ts';
 import { type Spending, spendingOf } from '../cosmos/budget/meter.ts';
@@ -58,7 +59,7 @@ export class CosmosAccess implements DocumentAccess {
     for (;;) {
       const result = await this.#lane(container, 'read')
         .submit({ operationType: 'Read', id, partitionKey: partitionKey(key) })
-        .catch(explained(container, 'read'));
+        .catch(explained(this.#container(container), 'read'));
       if (result === 'lost') continue;
       if (result.statusCode === 200) {
         assertReadable(result.resourceBody);
@@ -66,7 +67,7 @@ export class CosmosAccess implements DocumentAccess {
       }
       if (result.statusCode === 404) return undefined;
       const why = new Error(`Cosmos DB answered ${result.statusCode} to a read of ${container}/${id}`);
-      return explained(container, 'read')(Object.assign(why, { code: result.statusCode }));
+      return explained(this.#container(container), 'read')(Object.assign(why, { code: result.statusCode }));
     }
   }
 
@@ -88,7 +89,7 @@ export class CosmosAccess implements DocumentAccess {
     const answer = await withRetry(
       () => this.#spend(container, key, ask, ({ requestCharge }) => requestCharge),
       this.#options(true),
-    ).catch(explained(container, 'read'));
+    ).catch(explained(this.#container(container), 'read'));
     this.#meter.count(answer.requestCharge);
     for (const found of answer.resources) assertReadable(found);
     return answer.resources;
@@ -103,14 +104,14 @@ export class CosmosAccess implements DocumentAccess {
       const answer = await withRetry(() => this.#spend(container, key, send, batchCharge), this.#options(false));
       results = answer.result ?? [];
       this.#meter.count(batchCharge(answer), answer.code === 200 ? writes.length : 0);
+      if (answer.code === 200) this.#meter.wrote(container, writes.filter(isSeen).length);
       if (answer.code === 200) return { kind: 'done', etags: results.map((result) => result.eTag ?? '') };
     } catch (error) {
       if (error instanceof AmbiguousOutcome) return { kind: 'conflict' };
       const failure = failureOf(error);
       if (failure.kind === 'refused' || failure.kind === 'too-large')
         return { kind: 'refused', index: 0, why: failure.message };
-      if (failure.kind === 'not-found') throw missing(this.#database.container(container), error);
-      return explained(container, 'write')(error);
+      return explained(this.#container(container), 'write')(error);
     }
     return failed(container, results, writes);
   }
@@ -118,10 +119,11 @@ export class CosmosAccess implements DocumentAccess {
   async #commitOne(container: string, key: Key, write: Write): Promise<CommitResult> {
     const result = await this.#lane(container, 'write')
       .submit({ ...operation(write), partitionKey: partitionKey(key) })
-      .catch(explained(container, 'write'));
+      .catch(explained(this.#container(container), 'write'));
     if (result === 'lost') return { kind: 'conflict' };
     if (result.statusCode < 300) {
       this.#meter.writes += 1;
+      this.#meter.wrote(container, isSeen(write) ? 1 : 0);
       return { kind: 'done', etags: [result.eTag ?? ''] };
     }
     return failed(container, [result], [write]);
@@ -236,14 +238,20 @@ function operation(write: Write): OperationInput {
   return conditional;
 }
 
-/** Throws the error on. If this identity has no right, the error names the container and the role. */
+/** Whether readers see what it writes. */
+const isSeen = (write: Write): boolean => !('body' in write) || !isOwn(write.body);
+
+/** Throws the error on. If the container is missing, or this identity has no right, the error names it. */
 const explained =
-  (container: string, doing: 'read' | 'write') =>
+  (container: Container, doing: 'read' | 'write') =>
   (error: unknown): never => {
-    const { status, substatus = 0 } = failureOf(error);
-    throw status === 403 && !NOT_A_RIGHT.has(substatus) ? denied(container, doing, error) : error;
+    const { kind, status, substatus = 0 } = failureOf(error);
+    if (kind === 'not-found' && substatus !== READ_SESSION) throw missing(container, error);
+    throw status === 403 && !NOT_A_RIGHT.has(substatus) ? denied(container.id, doing, error) : error;
   };
 
+/** Substatus of a 404: a replica is behind the session (ASM-E6). */
+const READ_SESSION = 1002;
 /** Substatus of a 403 that no role fixes: a region without writes, a deleted account. (A full partition is *refused*.) */
 const NOT_A_RIGHT: ReadonlySet<number> = new Set([3, 1008]);
 

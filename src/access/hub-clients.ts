@@ -1,4 +1,4 @@
-import type { CheckpointStore, EventHubConsumerClient, EventHubProducerClient } from '@azure/event-hubs';
+import type { Checkpoint, CheckpointStore, EventHubConsumerClient, EventHubProducerClient } from '@azure/event-hubs';
 
 /** The Event Hubs namespace of the settings. Connects with the first call. */
 export interface HubClients {
@@ -12,10 +12,19 @@ export interface HubClients {
    * @throws UsageError `missing`, `denied`, `unreachable`
    */
   check(hub: string, consumerGroup?: string): Promise<void>;
+  /** The positions of a consumer group, without a consumer. Sends nothing. */
+  positions(hub: string, group: string): GroupPositions;
 }
 
 export interface HubConsumer {
   readonly client: EventHubConsumerClient;
   /** Stores the consumer's positions. */
   readonly store: CheckpointStore;
+}
+
+export interface GroupPositions {
+  /** @throws UsageError `position-unusable` if they are of an earlier hub; `missing`, `denied`, `unreachable` */
+  assertFit(): Promise<void>;
+  /** Forgets them, so that the group begins again, and returns them. `inUse`: refuses while a consumer uses them. */
+  forget(inUse: (owner: string) => Error): Promise<Checkpoint[]>;
 }

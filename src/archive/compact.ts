@@ -6,11 +6,10 @@ import { projectionId } from '../pipeline/specs.ts';
 import { type Key, compareVersions } from '../feed/reading/change.ts';
 import { untilStopped, whileFresh } from '../feed/tenure/fences.ts';
 import { Entries, type StoredEntry, forEach } from '../kinds/archive/entries.ts';
-import { untilDone } from '../kinds/conflict.ts';
 import type { DocumentAccess } from '../access/document-access.ts';
 import { ArchiveDamaged, blobBytesOf, documentOf, linesIn, unlessDamaged } from './blobs/blob.ts';
 import { BlobOffline } from './blobs/blob-offline.ts';
-import type { ErasableStore, HoldingStore } from './blobs/blob-store.ts';
+import type { ErasableStore, HoldingStore } from '../access/blob-store.ts';
 import { isOfErased } from './sweep/eligibility.ts';
 import { isEntryOf } from './read/archived-line.ts';
 import { holdNew } from './holds.ts';
@@ -311,12 +310,10 @@ async function rename(
   blob: NonNullable<StoredEntry['blob']>,
   access: DocumentAccess,
 ): Promise<void> {
-  await untilDone(`The archive entry of ${was.container}/${was.id}`, async (first) => {
-    // Its ETag says whether it is still the one that was read.
-    const [entry] = first ? [was] : await entries.read([was], access);
-    if (!entry || !was.blob || !isLine(entry, was.blob)) return true;
-    return entries.replace(entry, entry, { ...entry, blob: { ...entry.blob, ...blob } }, access);
-  });
+  const renamed = (entry: StoredEntry): StoredEntry | undefined =>
+    was.blob && isLine(entry, was.blob) ? { ...entry, blob: { ...entry.blob, ...blob } } : undefined;
+  // Its ETag says whether it is still the one that was read.
+  await entries.change(was, access, renamed, { entry: was });
 }
 
 /** Removes blobs that no entry names after the grace. */

@@ -2,10 +2,10 @@
 import type { Clock } from '../base/clock.ts';
 import type { SourceRef } from '../pipeline/specs.ts';
 import { Entries, forEach } from '../kinds/archive/entries.ts';
-import { untilDone } from '../kinds/conflict.ts';
+import { untilDone } from '../access/change.ts';
 import type { DocumentAccess } from '../access/document-access.ts';
 import { ArchiveDamaged, unlessDamaged, unpack } from './blobs/blob.ts';
-import type { ErasableStore } from './blobs/blob-store.ts';
+import type { ErasableStore } from '../access/blob-store.ts';
 import { codecOf } from './blobs/codec.ts';
 import { isBlob, isManifest, isShared, isTenant, manifestBeside, mayHold, placeOf } from './blobs/layout.ts';
 import { writeBlob } from './sweep/leave-by-ttl.ts';
@@ -100,15 +100,14 @@ async function detach(name: string, options: ArchiveEraseOptions, tally: Tally):
         return done;
       });
     });
-    await forEach([...read.kept], async ([at, line]) => {
-      await untilDone(`The archive entry of ${line.container}/${line.id}`, async () => {
-        const [entry] = await entries.read([line], access);
-        if (entry?.state !== 'archived' || entry.blob?.name !== name || entry.blob.line !== at) return true;
-        if (!successor) return true;
+    await forEach([...read.kept], ([at, line]) =>
+      entries.change(line, access, (entry) => {
+        if (!successor || entry.state !== 'archived' || entry.blob?.name !== name || entry.blob.line !== at)
+          return undefined;
         const blob = { name: successor.name, line: successor.lineOf.get(at) ?? -1 };
-        return entries.replace(entry, entry, { ...entry, blob: { ...entry.blob, ...blob } }, access);
-      });
-    });
+        return { ...entry, blob: { ...entry.blob, ...blob } };
+      }),
+    );
   }
   if (!read.whole) await delist(store, manifestBeside(name), [name]);
   return true;

@@ -7,11 +7,10 @@ import { type ArchiveSpec, projectionId } from '../pipeline/specs.ts';
 import { RESTORING } from '../feed/reading/mapper.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import { Entries, type StoredEntry, forEach } from '../kinds/archive/entries.ts';
-import { untilDone } from '../kinds/conflict.ts';
 import type { DocumentAccess } from '../access/document-access.ts';
 import type { MovingKeys } from './compact.ts';
 import { blobBytesOf, recordOf, unlessDamaged, unpack } from './blobs/blob.ts';
-import type { ErasableStore } from './blobs/blob-store.ts';
+import type { ErasableStore } from '../access/blob-store.ts';
 import { type Period, isShared, isTenant, prefixOf } from './blobs/layout.ts';
 import { delist, enlist, markExpired, readManifest } from './blobs/manifests.ts';
 import { foldersOf } from './blobs/stored-blobs.ts';
@@ -191,14 +190,10 @@ async function retireBlob(
   tally.waiting += 1;
   tally.documents += due.length;
   if (dryRun) return;
-  await forEach(due, async (entry) => {
-    await untilDone(`The archive entry of ${entry.container}/${entry.id}`, async () => {
-      const [now] = await entries.read([entry], access);
-      if (!named(now)) return true;
-      // Not removed: a sweep with an older version in memory would write it (ARC-H3).
-      return entries.replace(now, now, { ...now, state: 'void', blob: null, ttl: TOMBSTONE_TTL_S }, access);
-    });
-  });
+  // Not removed: a sweep with an older version in memory would write it (ARC-H3).
+  const voided = (now: StoredEntry) =>
+    named(now) ? ({ ...now, state: 'void', blob: null, ttl: TOMBSTONE_TTL_S } as const) : undefined;
+  await forEach(due, (entry) => entries.change(entry, access, voided));
   if (!record) await enlist(store, place, spec.from, recordOf(blob, bytes, documents));
   await markExpired(store, manifest, blob, at);
 }

@@ -6,7 +6,7 @@ import { formatOf } from '../base/format.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
 import { readItem } from '../cosmos/read-item.ts';
 import { rewrite } from '../cosmos/compare-and-swap.ts';
-import type { BlobStore, HoldingStore } from './blobs/blob-store.ts';
+import type { BlobStore, HoldingStore } from '../access/blob-store.ts';
 import { archiveError } from './errors.ts';
 import { type Period, isBlob, isShared, isTenant, placeOf } from './blobs/layout.ts';
 

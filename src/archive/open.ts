@@ -12,7 +12,7 @@ import type { SourceContainer } from '../feed/reading/mapper.ts';
 import { openSource } from '../feed/reading/open-source.ts';
 import type { Model } from '../model/model.ts';
 import { CosmosAccess } from '../access/cosmos-access.ts';
-import type { BlobStore } from './blobs/blob-store.ts';
+import type { BlobStore } from '../access/blob-store.ts';
 import { Holds } from './holds.ts';
 import { readHistory } from './read/history.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';

@@ -4,7 +4,7 @@ import { projectionId } from '../pipeline/specs.ts';
 import { type RestoredMark, restoredMark } from '../kinds/archive/restored.ts';
 import { type Identity, type Key, compareVersions } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry, forEach } from '../kinds/archive/entries.ts';
-import { untilDone } from '../kinds/conflict.ts';
+import { untilDone } from '../access/change.ts';
 import { keyFields } from '../kinds/sink-container.ts';
 import type { CommitResult, DocumentAccess } from '../access/document-access.ts';
 import { isOfErased } from './sweep/eligibility.ts';

@@ -8,7 +8,7 @@ import type { Change, Identity, Key, Version } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import type { FeedMode, KeyedSource } from '../feed/reading/source.ts';
 import type { DocumentAccess } from '../access/document-access.ts';
-import type { BlobStore, HoldingStore } from './blobs/blob-store.ts';
+import type { BlobStore, HoldingStore } from '../access/blob-store.ts';
 import type { Holds } from './holds.ts';
 import type { Sweeper } from './sweep/sweepers.ts';
 import type { Turns } from './sweep/tenant-turns.ts';
@@ -88,7 +88,7 @@ export interface Gate {
   acknowledged(range: FeedRange): number | undefined;
   /** Whether a projection has parked a change of this document. */
   parked(document: Identity): boolean;
-  /** Whether hosts may have set a change of this document aside, and not applied it yet. */
+  /** Whether hosts may have deferred a change of this document, and not applied it yet. */
   waits(document: Identity): boolean;
   /** To be called when all that was written by it was answered. */
   ended?(): Promise<void>;

@@ -1,7 +1,7 @@
 import { projectionId } from '../pipeline/specs.ts';
 import { Entries, type StoredEntry } from '../kinds/archive/entries.ts';
 import { ArchiveDamaged, blobBytesOf, recordOf, unpack } from './blobs/blob.ts';
-import type { BlobStore } from './blobs/blob-store.ts';
+import type { BlobStore } from '../access/blob-store.ts';
 import { BlobOffline } from './blobs/blob-offline.ts';
 import { drawBlobs } from './blobs/draw-blobs.ts';
 import { isLineOf } from './read/archived-line.ts';

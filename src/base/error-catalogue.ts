@@ -12,6 +12,9 @@ export interface ErrorEntry {
   readonly usage?: boolean;
 }
 
+/** The entry of bad input from a person. */
+export const usage = (meaning: string, hint: string) => ({ meaning, hint, usage: true }) as const;
+
 /** The errors of a room, by code. A code stands in the catalogue of one room only. */
 export type ErrorCatalogue = Readonly<Record<string, ErrorEntry>>;
 
@@ -37,7 +40,7 @@ export const errorsOf =
     message: string,
     detail: ErrorDetail = {},
   ): ErrorFor<Entries[Code], Code> => {
-    const { usage, ...known } = entries[code] as ErrorEntry;
-    const Kind = usage ? UsageError : MillraceError;
+    const { usage: isUsage, ...known } = entries[code] as ErrorEntry;
+    const Kind = isUsage ? UsageError : MillraceError;
     return new Kind(code, message, { ...known, ...detail }) as ErrorFor<Entries[Code], Code>;
   };

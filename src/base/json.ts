@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** JSON with object keys in order and without `undefined`: equal values give equal text. */
 export function canonical(value: unknown): string {
@@ -10,7 +10,7 @@ export function canonical(value: unknown): string {
 }
 
 /** SHA-256 of the canonical form, base64url, 43 characters: safe in a Cosmos DB id. */
-export const digest = (value: unknown): string => createHash('sha256').update(canonical(value)).digest('base64url');
+export const digest = (value: unknown): string => hash('sha256', canonical(value), 'base64url');
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

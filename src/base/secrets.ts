@@ -30,6 +30,19 @@ function withoutToken(run: string): string {
   return run;
 }
 
-/** The text with `***` in place of everything that looks like a secret. */
-export const withoutSecrets = (text: string): string =>
-  SECRETS.reduce((left, secret) => left.replaceAll(secret, '$1***'), text.replaceAll(RUN, withoutToken));
+/** Nobody reads more of a message. */
+const MOST = 20_000;
+/** No secret is longer. */
+const LONGEST = 8_000;
+
+/**
+ * The text with `***` in place of everything that looks like a secret, and no more than `most` of its characters. It is cut
+ * first, so that a document in a message costs little. Its last secret may then be half a one, which no pattern
+ * recognises, so the end of what was read is not shown.
+ */
+export function withoutSecrets(text: string, most = MOST): string {
+  const isCut = text.length > most;
+  const read = isCut ? text.slice(0, most + LONGEST) : text;
+  const safe = SECRETS.reduce((left, secret) => left.replaceAll(secret, '$1***'), read.replaceAll(RUN, withoutToken));
+  return isCut ? `${safe.slice(0, Math.max(0, Math.min(most, safe.length - (read.length - most))))}…` : safe;
+}

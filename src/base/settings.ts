@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 import { Cron } from 'croner';
 import { z } from 'zod';
@@ -11,7 +12,9 @@ import { sharedError } from './shared-errors.ts';
 export interface StorageSettings {
   readonly account:
     | { readonly kind: 'key'; readonly connectionString: string }
-    | { readonly kind: 'identity'; readonly endpoint: string };
+    | { readonly kind: 'identity'; readonly endpoint: string }
+    /** Of `millrace dev`: a folder of this machine. */
+    | { readonly kind: 'folder'; readonly path: string };
   /** Name of the blob container. */
   readonly container: string;
 }
@@ -54,9 +57,9 @@ export interface Settings extends Accounts {
   readonly bulkBucket?: number;
   /** When hosts verify by themselves: cron expressions in UTC. Absent: never. */
   readonly verify?: { readonly sample?: string; readonly whole?: string };
-  /** The lease prefix of a renamed pipeline that may read everything from the beginning. */
+  /** The lease prefix of a pipeline, renamed or without its leases, that may read everything from the beginning. */
   readonly startAnew?: string;
-  /** The function app's triggers may read all-versions feeds, which is a preview of the service. */
+  /** The function app's triggers read all-versions feeds, by leases of their own. */
   readonly triggerAllVersions?: true;
   /** Address of the datastore of background jobs. Absent: not set (`requireJobsUrl`). */
   readonly jobsUrl?: string;
@@ -130,7 +133,7 @@ const schema = z.object({
   CHECKPOINTS_CONTAINER: blobContainerName.default('checkpoints'),
   JOBS_URL: z.string().optional(),
   POSTGRES_URL: z.string().optional(),
-  TRIGGER_ALL_VERSIONS: z.literal('preview', 'must be preview').optional(),
+  TRIGGER_ALL_VERSIONS: z.literal('on', 'must be on').optional(),
   RU_BUDGET: z.coerce
     .number('must be a number of request units a second')
     .min(10, 'must be at least 10')
@@ -166,7 +169,7 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
     'Set LEASES_DATABASE to the database of the lease container, or leave it out to use COSMOS_DATABASE.',
   LEASES_CONTAINER: 'Set LEASES_CONTAINER to the name of the lease container, or leave it out to use `leases`.',
   LEASES_START_ANEW:
-    'Set LEASES_START_ANEW to the pipeline’s name and a dot if a renamed pipeline must read everything from the beginning.',
+    'Set LEASES_START_ANEW to the pipeline’s name and a dot if a pipeline that was renamed, or lost its leases, must read everything from the beginning.',
   STATE_CONTAINER:
     'Set STATE_CONTAINER to the name of the container for Millrace’s own documents, or leave it out to use `millrace`.',
   SHARD_MAPS__accountEndpoint:
@@ -199,7 +202,7 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
   POSTGRES_URL:
     'Set POSTGRES_URL to postgres://USER:PASSWORD@HOST:5432/DATABASE, the database of the tables. In Azure, a user without a password signs in by identity. `millrace dev` needs none.',
   TRIGGER_ALL_VERSIONS:
-    'Set TRIGGER_ALL_VERSIONS to preview if the triggers of the function app may read all-versions feeds, or leave it out to refuse them.',
+    'Set TRIGGER_ALL_VERSIONS to on if the triggers of the function app read all-versions feeds, or leave it out to refuse them.',
   EVENTHUBS:
     'Set EVENTHUBS to a connection string of the namespace (Azure portal: Event Hubs namespace → Shared access policies), or EVENTHUBS__fullyQualifiedNamespace to its host name to sign in with your identity. `millrace dev` needs neither.',
   EVENTHUBS__fullyQualifiedNamespace:
@@ -361,6 +364,7 @@ function storageAccount({ STORAGE, STORAGE__blobServiceUri: at }: Variables): St
   if (STORAGE === undefined) return at === undefined ? undefined : { kind: 'identity', endpoint: at };
   const known = /(^|;)\s*(UseDevelopmentStorage=true|AccountKey=.|SharedAccessSignature=.)/i;
   if (known.test(STORAGE)) return { kind: 'key', connectionString: STORAGE };
+  if (URL.parse(STORAGE)?.protocol === 'file:') return { kind: 'folder', path: fileURLToPath(STORAGE) };
   const form = 'DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net';
   throw invalid('STORAGE', `must be a connection string of the form ${form}`);
 }
@@ -374,8 +378,9 @@ function eventHubsNamespace(variables: Variables): EventHubsSettings['account'] 
       'EVENTHUBS',
       'must be the connection string of the namespace, without EntityPath: the pipeline names the event hubs',
     );
-  const known = /(^|;)\s*Endpoint=sb:\/\/.+(SharedAccessKey=.|SharedAccessSignature=.)/i;
-  if (known.test(connectionString)) return { kind: 'key', connectionString };
+  const isKnown =
+    /(^|;)\s*Endpoint=sb:\/\/./i.test(connectionString) && /SharedAccess(Key|Signature)=./i.test(connectionString);
+  if (isKnown) return { kind: 'key', connectionString };
   const form = 'Endpoint=sb://NAME.servicebus.windows.net/;SharedAccessKeyName=…;SharedAccessKey=…';
   throw invalid('EVENTHUBS', `must be a connection string of the form ${form}`);
 }

@@ -1,4 +1,4 @@
-import { type ErrorCatalogue, errorsOf } from './error-catalogue.ts';
+import { type ErrorCatalogue, errorsOf, usage } from './error-catalogue.ts';
 
 /** The codes of this room, and codes of several rooms that can't import one another. */
 export const SHARED_ERRORS = {
@@ -6,54 +6,47 @@ export const SHARED_ERRORS = {
     meaning: 'The caller aborted the call.',
     hint: 'Repeat the call if you still need its result.',
   },
-  'all-versions-feed': {
-    meaning: 'A container is read by its all-versions feed, with which the call is not possible.',
-    hint: "Remove `feed: 'all-versions'` from `source()` and mark deleted documents.",
-    usage: true,
-  },
-  'cannot-listen': {
-    meaning: 'Millrace can’t listen at the address; usually another process uses the port.',
-    hint: 'End the other process, or give another port (0: any free port).',
-    usage: true,
-  },
+  'all-versions-feed': usage(
+    'A container is read by its all-versions feed, with which the call is not possible.',
+    "Remove `feed: 'all-versions'` from `source()` and mark deleted documents.",
+  ),
+  'cannot-listen': usage(
+    'Millrace can’t listen at the address; usually another process uses the port.',
+    'End the other process, or give another port (0: any free port).',
+  ),
   collision: {
     meaning: 'Two source documents would have copies with the same id and partition key.',
     hint: 'Return an id from `map` that contains the partition key and the id of the source document.',
   },
-  'container-unfit': {
-    meaning: 'A container has another partition key, or another default time to live, than its use needs.',
-    hint: 'Create the container with the partition key that the message names, or name another container.',
-    usage: true,
-  },
+  'container-unfit': usage(
+    'A container has another key or time to live than its use needs, or is Always Encrypted.',
+    'Create it as the message says, or name another container.',
+  ),
   contended: {
     meaning: 'Other writers changed the same documents on every attempt.',
     hint: 'Try again; if it keeps happening, let fewer writers write to one document.',
     retryable: true,
   },
-  'continuation-invalid': {
-    meaning: 'A continuation token was changed, or belongs to another query, feed or container.',
-    hint: 'Pass the token as it was returned.',
-    usage: true,
-  },
-  denied: {
-    meaning: 'A service refused the key, the identity or the role, or it has no right to do this.',
-    hint: 'Give the identity the role "Cosmos DB Built-in Data Contributor" on the account or the database.',
-    usage: true,
-  },
+  'continuation-invalid': usage(
+    'A continuation token was changed, or belongs to another query, feed or container.',
+    'Pass the token as it was returned.',
+  ),
+  denied: usage(
+    'A service refused the key, the identity or the role, or it has no right to do this.',
+    'Give the identity the role "Cosmos DB Built-in Data Contributor" on the account or the database.',
+  ),
   'document-refused': {
     meaning: 'A service refused to store or delete a document, and would refuse it again.',
     hint: 'Check the size of the document, its id, its partition key, and the unique keys of the container.',
   },
-  'emulator-command-refused': {
-    meaning: 'The embedded server did not accept the command.',
-    hint: 'Correct the command; the message says what the server answered.',
-    usage: true,
-  },
-  exists: {
-    meaning: 'There is one with this name, id or path already.',
-    hint: 'Choose another name, or use the one that there is.',
-    usage: true,
-  },
+  'emulator-command-refused': usage(
+    'The embedded server did not accept the command.',
+    'Correct the command; the message says what the server answered.',
+  ),
+  exists: usage(
+    'There is one with this name, id or path already.',
+    'Choose another name, or use the one that there is.',
+  ),
   'format-too-new': {
     meaning: 'A stored document has the format of a later version of Millrace.',
     hint: 'Upgrade this host to the version that wrote the document: see docs/upgrading.md.',
@@ -63,46 +56,40 @@ export const SHARED_ERRORS = {
     meaning: 'A document has no value for a part of a partition key.',
     hint: 'Return every field of the partition key from `map` or `groupBy`.',
   },
-  missing: {
-    meaning: 'Something that the call needs does not exist, or is not installed.',
-    hint: 'Create or install the thing that the message names.',
-    usage: true,
-  },
-  'model-wrong': {
-    meaning: 'A modelling document has errors, or can’t be read as such a document.',
-    hint: 'Correct the lines that the message names; `millrace model check` lists them all.',
-    usage: true,
-  },
-  'not-found': {
-    meaning: 'There is nothing with the name or id that the call gives.',
-    hint: 'Correct the name. The verb `list` of the noun shows the names that there are.',
-    usage: true,
-  },
-  'option-invalid': {
-    meaning: 'An option or an argument of a function has a value that the function does not accept.',
-    hint: 'Correct the value; the message names it.',
-    usage: true,
-  },
+  missing: usage(
+    'Something that the call needs does not exist, or is not installed.',
+    'Create or install the thing that the message names.',
+  ),
+  'model-wrong': usage(
+    'A modelling document has errors, or can’t be read as such a document.',
+    'Correct the lines that the message names; `millrace model check` lists them all.',
+  ),
+  'not-found': usage(
+    'There is nothing with the name or id that the call gives.',
+    'Correct the name. The verb `list` of the noun shows the names that there are.',
+  ),
+  'option-invalid': usage(
+    'An option or an argument of a function has a value that the function does not accept.',
+    'Correct the value; the message names it.',
+  ),
   overtaken: {
     meaning: 'Another process took over this work.',
     hint: 'Let the other process finish, or end it. `millrace jobs list` and `millrace leases list` show it.',
     retryable: true,
   },
-  'query-unsupported': {
-    meaning: 'A query has a form that Millrace can’t read, confine to a tenant, or merge from several shards.',
-    hint: 'Write one `SELECT` whose `FROM` begins with the whole document, such as `FROM c`.',
-    usage: true,
-  },
-  'setting-invalid': {
-    meaning: 'A setting has a value that Millrace can’t use.',
-    hint: 'Correct the setting; the message names it and says what it takes.',
-    usage: true,
-  },
-  'setting-missing': {
-    meaning: 'A required setting is missing.',
-    hint: 'Set the setting that the message names.',
-    usage: true,
-  },
+  'position-unusable': usage(
+    'A checkpoint or a stored position can’t be used for this container or event hub: it is missing, incomplete, or of another one.',
+    'Choose another checkpoint of this container (`millrace checkpoints list`), a time, or the beginning.',
+  ),
+  'query-unsupported': usage(
+    'A query has a form that Millrace can’t read, confine to a tenant, or merge from several shards.',
+    'Write one `SELECT` whose `FROM` begins with the whole document, such as `FROM c`.',
+  ),
+  'setting-invalid': usage(
+    'A setting has a value that Millrace can’t use.',
+    'Correct the setting; the message names it and says what it takes.',
+  ),
+  'setting-missing': usage('A required setting is missing.', 'Set the setting that the message names.'),
   'sink-refused': {
     meaning: 'The sink refused a document, and would refuse it again.',
     hint: 'Correct the document or the projection, then run `millrace dead-letters redrive`.',
@@ -121,36 +108,30 @@ export const SHARED_ERRORS = {
     hint: 'Wait until it has ended, then run the command again. If its process died, its lock is free after 210 s.',
     retryable: true,
   },
-  unreachable: {
-    meaning: 'A service that the settings name can’t be reached.',
-    hint: 'Check its address in the settings, the network, and that it runs.',
-    usage: true,
-  },
-  unreadable: {
-    meaning: 'A file can’t be read, or has the wrong form.',
-    hint: 'Check the path, and the rights on the file. Correct what the message names.',
-    usage: true,
-  },
-  unsupported: {
-    meaning: 'The call isn’t possible with this kind of projection, pipeline, container or database.',
-    hint: 'Use another verb or kind; the message says what the call needs.',
-    usage: true,
-  },
-  unwritable: {
-    meaning: 'Millrace can’t write a file, or can’t use a folder for its data.',
-    hint: 'Check the path, the rights on the folder, and the free space on the disk.',
-    usage: true,
-  },
+  unreachable: usage(
+    'A service that the settings name can’t be reached.',
+    'Check its address in the settings, the network, and that it runs.',
+  ),
+  unreadable: usage(
+    'A file can’t be read, or has the wrong form.',
+    'Check the path, and the rights on the file. Correct what the message names.',
+  ),
+  unsupported: usage(
+    'The call isn’t possible with this kind of projection, pipeline, container or database.',
+    'Use another verb or kind; the message says what the call needs.',
+  ),
+  unwritable: usage(
+    'Millrace can’t write a file, or can’t use a folder for its data.',
+    'Check the path, the rights on the folder, and the free space on the disk.',
+  ),
   'value-invalid': {
     meaning: 'A function of the pipeline returned a value that Millrace can’t store, add up or group by.',
     hint: 'Return a value of the type that the message names, or leave the document out with `where`.',
   },
-  'wrong-state': {
-    meaning:
-      'The projection, migration, move, tenant, shard or mapping is in a state in which the call is not possible.',
-    hint: 'Bring it into the state that the message names, then run the command again.',
-    usage: true,
-  },
+  'wrong-state': usage(
+    'The projection, migration, move, tenant, shard or mapping is in a state in which the call is not possible.',
+    'Bring it into the state that the message names, then run the command again.',
+  ),
 } as const satisfies ErrorCatalogue;
 
 export const sharedError = errorsOf(SHARED_ERRORS);

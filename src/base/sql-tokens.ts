@@ -18,14 +18,16 @@ export interface Tokens {
   readonly tokens: readonly Token[];
 }
 
-const STRING = String.raw`"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*'`;
-const COMMENT = new RegExp(`(${STRING})|--[^\\n]*`, 'g');
+const strings = (end: string): string =>
+  String.raw`"[^"\\]*(?:\\[^][^"\\]*)*(?:"${end})|'[^'\\]*(?:\\[^][^'\\]*)*(?:'${end})`;
+// A string without an end is one to the end of the text here, so that no other quote is tried as its beginning.
+const COMMENT = new RegExp(`(${strings('|$')})|--[^\\n]*`, 'g');
 const PIECE = new RegExp(
   [
     String.raw`\s*(?:`,
     String.raw`(?<name>[\p{L}_$][\p{L}\p{N}_$]*)`,
     String.raw`|(?<parameter>@[\p{L}\p{N}_]+)`,
-    `|(?<string>${STRING})`,
+    `|(?<string>${strings('')})`,
     String.raw`|(?<number>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)`,
     String.raw`|(?<sign>[-=<>+*/%|&^~?:.,!()[\]{}])`,
     ')',

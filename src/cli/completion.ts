@@ -14,13 +14,14 @@ interface Word {
   readonly summary: string;
 }
 
-const SHELLS = { bash, zsh, fish } as const;
+const SHELLS = { bash, zsh, fish, powershell } as const;
 
 const HELP = `
 Examples:
   millrace completion bash > ~/.local/share/bash-completion/completions/millrace
   millrace completion zsh > "\${fpath[1]}/_millrace"
   millrace completion fish > ~/.config/fish/completions/millrace.fish
+  millrace completion powershell | Out-String | Invoke-Expression
   source <(npx millrace completion bash)
 
 A new shell completes verbs, flags and the values that a flag can have. Write the script again after an update.`;
@@ -28,7 +29,7 @@ A new shell completes verbs, flags and the values that a flag can have. Write th
 /** `millrace completion SHELL`: prints a script that completes every command of `program`. */
 export function completionOf(program: Command): Command {
   const command = new Command('completion')
-    .description('Print a script by which bash, zsh or fish complete the verbs and their flags')
+    .description('Print a script by which bash, zsh, fish or PowerShell complete the verbs and their flags')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(SHELLS)))
     .addHelpText('after', HELP);
   return command.action((shell: keyof typeof SHELLS) => {
@@ -54,7 +55,15 @@ function nodesOf(command: Command, path: readonly string[] = []): Node[] {
 const flagOf = ({ long, short }: Option): string => long ?? short ?? '';
 const takesValue = ({ required, optional }: Option): boolean => required || optional;
 
-/** In single quotes, as all three shells read them: fish alone gives a backslash there a meaning. */
+/** The values of each flag that has some: the words of its command and its name, and the values. */
+const valuesOf = (nodes: readonly Node[]): [at: string, values: readonly string[]][] =>
+  nodes.flatMap(({ path, options }) =>
+    options.flatMap((of): [string, readonly string[]][] =>
+      of.argChoices ? [[`${path} ${flagOf(of)}`.trim(), of.argChoices]] : [],
+    ),
+  );
+
+/** In single quotes, as the shells of Unix read them: fish alone gives a backslash there a meaning. */
 const quoted = (text: string): string => `'${text.replaceAll('\\', '/').replaceAll("'", '’')}'`;
 /** The first line; a list shows no more. */
 const summaryOf = (text: string): string => quoted(text.split('\n')[0] ?? '');
@@ -64,13 +73,7 @@ function bash(nodes: readonly Node[]): string {
     ({ path, next, options }) =>
       `    ${quoted(path)}) verbs=${quoted(next.map((of) => of.name).join(' '))} flags=${quoted(options.map(flagOf).join(' '))} ;;`,
   );
-  const values = nodes.flatMap(({ path, options }) =>
-    options.flatMap((option) =>
-      option.argChoices
-        ? [`    ${quoted(`${path} ${flagOf(option)}`)}) values=${quoted(option.argChoices.join(' '))} ;;`]
-        : [],
-    ),
-  );
+  const values = valuesOf(nodes).map(([at, of]) => `    ${quoted(at)}) values=${quoted(of.join(' '))} ;;`);
   return `# bash completion of millrace
 _millrace() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} path= verbs= flags= values= word
@@ -106,13 +109,7 @@ function zsh(nodes: readonly Node[]): string {
     const flags = described(options.map((of) => [flagOf(of), of.description]));
     return `    ${quoted(path)}) verbs=(${verbs}) flags=(${flags}) ;;`;
   });
-  const values = nodes.flatMap(({ path, options }) =>
-    options.flatMap((option) =>
-      option.argChoices
-        ? [`    ${quoted(`${path} ${flagOf(option)}`)}) values=(${option.argChoices.map(quoted).join(' ')}) ;;`]
-        : [],
-    ),
-  );
+  const values = valuesOf(nodes).map(([at, of]) => `    ${quoted(at)}) values=(${of.map(quoted).join(' ')}) ;;`);
   return `#compdef millrace
 _millrace_words() {
   verbs=() flags=()
@@ -167,5 +164,41 @@ function __millrace_at
     test "$path" = "$argv"
 end
 ${lines.join('\n')}
+`;
+}
+
+/** In ASCII alone: Windows PowerShell reads a file by the code page of its machine. It takes ’ for a quote. */
+const literal = (text: string): string => `'${text.replaceAll(/['‘’]/g, "''").replaceAll(/[^\x20-\x7E]/g, '-')}'`;
+
+function powershell(nodes: readonly Node[]): string {
+  // A tooltip must not be empty.
+  const offers = (of: readonly Word[]): string =>
+    of.map(({ name, summary }) => literal(`${name} ${summary.split('\n')[0] || name}`)).join(', ');
+  const table = (rows: readonly (readonly [at: string, of: readonly Word[]])[]): string =>
+    rows.flatMap(([at, of]) => (of.length === 0 ? [] : [`    ${literal(at)} = ${offers(of)}\n`])).join('');
+  const flags = ({ options }: Node): Word[] => options.map((of) => ({ name: flagOf(of), summary: of.description }));
+  return `# PowerShell completion of millrace
+Register-ArgumentCompleter -Native -CommandName millrace -ScriptBlock {
+  param($current, $command, $cursor)
+  $verbs = @{
+${table(nodes.map((node) => [node.path, node.next]))}  }
+  $flags = @{
+${table(nodes.map((node) => [node.path, flags(node)]))}  }
+  $values = @{
+${table(valuesOf(nodes).map(([at, of]) => [at, of.map((name) => ({ name, summary: '' }))]))}  }
+  $words = @($command.CommandElements | Select-Object -Skip 1 | Where-Object { $_.Extent.EndOffset -lt $cursor } | ForEach-Object { $_.Extent.Text })
+  $path = ''
+  foreach ($word in $words) {
+    if ($word.StartsWith('-') -or -not $verbs.ContainsKey($path)) { break }
+    $path = "$path $word".Trim()
+  }
+  $offers = if ($words.Count -gt 0 -and $values.ContainsKey("$path $($words[-1])")) { $values["$path $($words[-1])"] }
+    elseif ("$current".StartsWith('-')) { $flags[$path] }
+    else { $verbs[$path] }
+  foreach ($offer in $offers) {
+    $name, $text = $offer -split ' ', 2
+    if ($name.StartsWith("$current")) { [System.Management.Automation.CompletionResult]::new($name, $name, 'ParameterValue', $text) }
+  }
+}
 `;
 }

@@ -3,6 +3,7 @@ import { type Operation, operationName } from '../verbs/operation.ts';
 import type { Registry } from '../verbs/registry.ts';
 import { completionOf } from './completion.ts';
 import { type Flag, flagsOf, optionOf } from './flags.ts';
+import { EXIT_CODES, purposeOf } from './help.ts';
 
 /** The flags of every verb. */
 export interface CommonFlags {
@@ -31,11 +32,7 @@ export function buildProgram(
   invoke: (invocation: CommandInvocation) => Promise<void>,
   argv: readonly string[] = [],
 ): Command {
-  const program = new Command('millrace')
-    .description('Keep everything derived from an Azure Cosmos DB for NoSQL account correct.')
-    .version(version)
-    .showSuggestionAfterError()
-    .addHelpText('after', `${FIRST}${EXIT_CODES}`);
+  const program = new Command('millrace').version(version).showSuggestionAfterError();
   const nouns = new Map<string, Command>();
   const operations = registry.all();
   const named = operations.find((of) =>
@@ -51,30 +48,14 @@ export function buildProgram(
   for (const [name, command] of nouns) {
     const own = operations.filter((of) => of.noun === name || of.noun?.startsWith(`${name} `));
     command
-      .description(command.commands.map((of) => of.name()).join(', '))
+      .description(purposeOf(name) ?? command.commands.map((of) => of.name()).join(', '))
       .addHelpText('after', `${examplesText(own.flatMap(({ examples: [first] }) => first ?? []))}${EXIT_CODES}`);
   }
   return program.addCommand(completionOf(program));
 }
 
-/** What to start with, and where more is. */
-const FIRST = `
-Examples:
-  millrace init my-app              write a project
-  millrace dev                      run a pipeline on this machine, with nothing to install
-  millrace dev --once               the same: compare with what a recomputation gives, and end
-  millrace model check              check the modelling documents and the pipeline
-  millrace status --env production  show a pipeline of an account
-  millrace status --watch           the same, again and again
-
-millrace NOUN --help lists the verbs of a noun, and millrace NOUN VERB --help has flags and examples of one.
-`;
-
 const examplesText = (examples: readonly string[]): string =>
   `\nExamples:\n${examples.map((example) => `  ${example}`).join('\n')}\n`;
-
-const EXIT_CODES =
-  '\nExit codes: 0 success; 1 differences, findings or a failure; 2 wrong usage or input; 130 interrupted.';
 
 function noun(program: Command, nouns: Map<string, Command>, name: string): Command {
   const known = nouns.get(name);

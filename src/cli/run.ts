@@ -5,8 +5,9 @@ import { styleText } from 'node:util';
 import { CommanderError } from 'commander';
 import type { Clock } from '../base/clock.ts';
 import { MillraceError, UsageError } from '../base/errors.ts';
-import { startTracing, traced } from '../base/opentelemetry.ts';
+import { startTracing, traced } from '../base/telemetry/opentelemetry.ts';
 import { withoutSecrets } from '../base/secrets.ts';
+import { codeFrame } from '../runtime/pipeline/code-frame.ts';
 import { openWorkspace } from '../runtime/open-workspace.ts';
 import type { Transport } from '../runtime/services.ts';
 import type { Interim } from '../procedures/context.ts';
@@ -14,7 +15,9 @@ import { effectOf, operationName } from '../verbs/operation.ts';
 import type { Registry } from '../verbs/registry.ts';
 import { type CommandInvocation, buildProgram, everyCommand, wordsOf } from './program.ts';
 import { describeError } from './describe-error.ts';
+import { helpText } from './help.ts';
 import { TerminalScreen } from './terminal.ts';
+import { forTerminal } from '../procedures/table.ts';
 import { operationsError } from '../procedures/errors.ts';
 
 export interface Io {
@@ -38,6 +41,7 @@ export async function runCli(registry: Registry, version: string, given: readonl
     code = await invokeSafely(invocation, io);
   };
   const program = buildProgram(registry, version, invoke, argv);
+  program.helpInformation = () => helpText(io.directory);
   for (const command of everyCommand(program)) {
     command.exitOverride().configureOutput({
       writeOut: (text) => io.stdout.write(text),
@@ -74,6 +78,10 @@ async function invokeSafely({ operation, input, flags }: CommandInvocation, io: 
     },
     io.transport,
   );
+  const { stdout } = io;
+  // What runs on has a dashboard, whose pages show the same texts.
+  if (!flags.json && !operation.lasting && 'isTTY' in stdout && stdout.isTTY === true)
+    forTerminal(process.stdout.columns || 80);
   const screen = new TerminalScreen(flags.json ? io.stderr : io.stdout);
   let shown: string | undefined;
   let streamed = false;
@@ -136,7 +144,7 @@ async function invokeSafely({ operation, input, flags }: CommandInvocation, io: 
       return INTERRUPTED;
     }
     if (flags.json) printError(error, io);
-    io.stderr.write(errorText(error, flags.debug));
+    io.stderr.write(errorText(error, flags.debug, workspace.folder));
     return error instanceof UsageError ? 2 : 1;
   } finally {
     endTracing?.();
@@ -153,15 +161,16 @@ const isAbort = (error: unknown, signal: AbortSignal): boolean =>
   error === signal.reason ||
   (error instanceof Error && (error.name === 'AbortError' || ('code' in error && error.code === 'aborted')));
 
-/** The message and its hint; the stack only with `--debug`. */
-function errorText(error: unknown, debug: boolean): string {
+/** The message, the line of the user's code that it comes from, and the hint; the stack only with `--debug`. */
+function errorText(error: unknown, debug: boolean, folder: string): string {
   const { message, hint } = describeError(error);
-  const lines = [`${styleText('red', 'error:', { stream: process.stderr })} ${message}`];
+  const frame = codeFrame(folder, error);
+  const lines = [`${styleText('red', 'error:', { stream: process.stderr })} ${message}`, ...frame];
   if (hint !== undefined) lines.push(`  ${hint}`);
   if (debug && error instanceof Error) {
     for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
       lines.push(withoutSecrets(cause.stack ?? cause.message));
-  } else if (!(error instanceof MillraceError))
+  } else if (!(error instanceof MillraceError) && frame.length === 0)
     lines.push('  This error was not expected. Run the command with --debug to see its origin.');
   return `${lines.join('\n')}\n`;
 }

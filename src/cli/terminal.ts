@@ -6,6 +6,8 @@ import { ageText } from '../procedures/table.ts';
 import { fit, widthOf } from './fit.ts';
 
 const PLAIN_INTERVAL_MS = 5_000;
+/** Columns of a bar. */
+const BAR = 20;
 
 export type TerminalStream = Writable & Partial<Pick<WriteStream, 'isTTY' | 'columns' | 'rows'>>;
 
@@ -59,8 +61,10 @@ export class TerminalScreen implements Screen {
     const [rate, left] = [speed.perSecond(), of === undefined ? undefined : speed.secondsTo(of)];
     const share =
       of === undefined || of === 0 ? '' : ` of ${of.toLocaleString('en-US')} (${Math.floor((100 * done) / of)} %)`;
+    const full = of ? Math.min(BAR, Math.floor((BAR * done) / of)) : 0;
+    const bar = this.live && of ? `${'█'.repeat(full)}${'░'.repeat(BAR - full)} ` : '';
     const parts = [
-      `${what}: ${done.toLocaleString('en-US')}${share}`,
+      `${bar}${what}: ${done.toLocaleString('en-US')}${share}`,
       ...(rate === undefined ? [] : [sayRate(rate)]),
       ...(left === undefined || left === 0 ? [] : [`${ageText(Math.ceil(left))} left`]),
     ];

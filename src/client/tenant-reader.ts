@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type KeyLevel, isMissing } from '../base/key-level.ts';
 import type { Container, FeedOptions, Resource, SqlParameter, SqlQuerySpec } from '@azure/cosmos';
-import { isObject } from '../base/json.ts';
+import { hiding, isHidden } from '../cosmos/own-documents.ts';
 import { type KeyPath, valueAtPath } from '../cosmos/paths.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Type } from '../pipeline/types.ts';
@@ -172,23 +172,6 @@ function refuseLevels({ id }: Container, paths: readonly KeyPath[], levels: read
       'option-invalid',
       `\`within\` doesn't fit the partition key of ${id}: ${paths.map(pathText).join(', ')}`,
     );
-}
-
-const OWN_TYPE = 'millrace.';
-
-/** Documents that Millrace stores for itself, and aggregates whose group has no rows any more. */
-function isHidden(stored: object): boolean {
-  const { type, _mr: own } = stored as { readonly type?: unknown; readonly _mr?: unknown };
-  return (typeof type === 'string' && type.startsWith(OWN_TYPE)) || (isObject(own) && own['rows'] === 0);
-}
-
-/** The same as conditions of a query. A missing field is undefined, and so would be its negation: hence the checks of types. */
-export function hiding(alias: string): string[] {
-  const [type, rows] = [property(alias, ['type']), property(alias, ['_mr', 'rows'])];
-  return [
-    `NOT (IS_STRING(${type}) AND STARTSWITH(${type}, "${OWN_TYPE}"))`,
-    `NOT (IS_NUMBER(${rows}) AND ${rows} = 0)`,
-  ];
 }
 
 function ensureTenant(row: unknown, path: KeyPath, tenant: Tenant, { id }: Container): void {

@@ -1,6 +1,6 @@
 // G8 and G9: rules for aggregates and archives only.
 import type { Facts } from '../model/rules/facts.ts';
-import { type Rule, SOURCES, missing, n } from '../model/rules/rule.ts';
+import { type Rule, missing, n } from '../model/rules/rule.ts';
 import { examplesOf } from '../model/model.ts';
 import type { ProjectionRow } from '../model/documents.ts';
 import { archivedIn, differencesOf } from './columns.ts';
@@ -21,8 +21,6 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
     {
       id: 'G8',
       title: 'An aggregate states its group and its measures, and its partitions stay below 20 GB',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'The document names the fields of the group and at least one measure. Each source document has a contribution of about 0.4 KB in its group’s logical partition. So a partition key value with too many source documents reaches 20 GB.',
       hint: 'State the group or the measures. If a partition gets too large, add a level to the sink’s key, such as the day.',
       *check(facts) {
@@ -62,8 +60,6 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
     {
       id: 'G9',
       title: 'An archive states its rule, its path and the pattern that reads it',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'The document states when documents are archived, the path of the blobs, and a pattern that reads cold data. The code has the same rule and the same date field. The TTL leaves enough time to archive and verify a document before it expires.',
       hint: 'Add the missing statement, or correct the wrong side.',
       *check(facts) {

@@ -14,7 +14,6 @@ export function agreement(contract: Contract): Rule[] {
     {
       id: 'G14',
       title: 'Code and document name the same tenant',
-      severity: 'error',
       source: SOURCES.tenancy,
       why: 'The pipeline’s `tenant` decides which tenant a change belongs to. Millrace then refuses a projection that combines tenants, unless it declares `acrossTenants: true`. Without `tenant` nothing is refused.',
       hint: 'Name the document’s field in `definePipeline({ tenant: … })`, or correct the document’s bullet "Tenancy".',
@@ -48,8 +47,6 @@ export function agreement(contract: Contract): Rule[] {
     {
       id: 'G16',
       title: 'The code does what the projections section says',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'The rule reads the words of a row: `destination = origin`, `customer.name → customerName`, `cents = sum(quantity × priceCents)`, `top 3 days by cents`, `not cancelled`, `in status placed, paid`, `each line`, `waits for it`, `stable` behind a key mapping, `type orders.placed, version 1` of events. It runs the code’s functions on the source examples, and on examples in which one value is changed: a number to both sides of a limit, a status to each known one. It skips words of other forms.',
       hint: 'Correct the words or the code.',
       needs: [SECTION],
@@ -65,7 +62,6 @@ export function agreement(contract: Contract): Rule[] {
       id: 'G17',
       title: 'The date of an archive is indexed',
       severity: 'warning',
-      source: SOURCES.ours,
       why: 'A sweep asks the container for the documents whose date is old enough. If the policy leaves the date out, each sweep reads all documents of the container, and its RU grow with the container and not with what is due. No row of the mapping has this query, so no other rule sees it. An archive whose condition alone decides needs no date.',
       hint: 'Include the path of the date in the indexing policy of the source.',
       *check(facts) {
@@ -92,8 +88,6 @@ export function agreement(contract: Contract): Rule[] {
     {
       id: 'G20',
       title: 'Events are published to the hub that the document names, and not to one that the pipeline reads',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'Consumers read the hub that the document names, and get no event from another one. An event in the hub that an ingest of the same pipeline reads comes back: as a document, whose change is published again, or as a dead letter for each event.',
       hint: 'Correct the hub in the code or in the document.',
       *check(facts) {
@@ -108,7 +102,7 @@ export function agreement(contract: Contract): Rule[] {
           const row = facts.rows.find((one) => one.name === name);
           const path = /\b(?:event[ -]?hub)s?\s*[:/]\s*`?([\w./-]+)/i.exec(row?.sinkText ?? '')?.[1];
           const stated = path
-            ?.replace(/[./]+$/, '')
+            ?.replace(/(?<![./])[./]+$/, '')
             .split('/')
             .at(-1);
           if (row && stated !== undefined && !isSame(stated, to))

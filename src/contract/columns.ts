@@ -7,8 +7,7 @@ import type { ProjectionRow, Reference } from '../model/documents.ts';
 import { bytesOf, duration, quantities } from '../model/reader/text/quantity.ts';
 import type { Facts } from '../model/rules/facts.ts';
 import { type RuleResult, n } from '../model/rules/rule.ts';
-import { type Contract, writing } from './declared.ts';
-import type { ColumnRule, Compared, Said } from './compared.ts';
+import { type ColumnRule, type Compared, type Contract, type Said, writing } from './declared.ts';
 import { type DerivedPair, derivation, pairsOf, derivationPartsOf, unwritten } from './derivation.ts';
 import { filters } from './filters.ts';
 import { measured } from './measured.ts';
@@ -213,7 +212,7 @@ function* archive({ contract, row, declared }: Compared, spec: ArchiveSpec): Ite
     );
   const dates = [
     /\bof `?([\p{L}_]\w*)/u.exec(row.keyText)?.[1],
-    /\bafter `?([\p{L}_]\w*)/u.exec(row.fieldsText)?.[1] ?? /([\p{L}_]\w*)`? before\b/u.exec(row.fieldsText)?.[1],
+    /\bafter `?([\p{L}_]\w*)/u.exec(row.fieldsText)?.[1] ?? /([\p{L}_]\w{0,99})`? before\b/u.exec(row.fieldsText)?.[1],
     /\) with `?([\p{L}_]\w*)`?\s*$/u.exec(row.sourceText)?.[1],
   ];
   const other = dates.find((date) => date !== undefined && date !== dateField);

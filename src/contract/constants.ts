@@ -1,7 +1,7 @@
 // G18: a field that has a namesake in its source is copied from it.
 import { canonical } from '../base/json.ts';
 import { type Model, examplesOf } from '../model/model.ts';
-import { type Rule, type RuleResult, SOURCES, noDesign } from '../model/rules/rule.ts';
+import { type Rule, type RuleResult, noDesign } from '../model/rules/rule.ts';
 import type { CopySpec, Doc, EmbedSpec, Pipeline, ReferenceSpec } from '../pipeline/specs.ts';
 import { attempt } from '../pipeline/watched.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
@@ -17,7 +17,6 @@ export function constants(contract: Contract): Rule[] {
       id: 'G18',
       title: 'A field is copied from the field of its source, and isn’t one value for all',
       severity: 'warning',
-      source: SOURCES.ours,
       why: 'If all stores of the examples have the currency EUR, a function that returns `’EUR’` gives the same documents as one that returns the store’s currency, and no example shows the difference. The first store with CHF does. The rule runs the functions of copies, reference data and embeds on the examples with each field changed. It fails if a field of the result has the value of its namesake in the source, and depends on no field. A field by which a condition selects may be written as a constant.',
       hint: 'Copy the field: `currency: (store) => store.currency`. If the value is meant to be the same for all, give the field another name.',
       *check(facts) {

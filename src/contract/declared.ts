@@ -1,6 +1,8 @@
 // All declarations of a pipeline in one form, each with its line in pipeline.ts.
 import type { ProjectionRow } from '../model/documents.ts';
-import type { SourceLine } from '../model/model.ts';
+import type { Model, SourceLine } from '../model/model.ts';
+import type { Facts } from '../model/rules/facts.ts';
+import type { RuleResult } from '../model/rules/rule.ts';
 import type { DerivedSpec, Pipeline, SourceRef } from '../pipeline/specs.ts';
 import { feedReaders } from '../pipeline/pipeline.ts';
 
@@ -13,6 +15,8 @@ export interface SourceText {
 export interface PipelineSource extends SourceText {
   /** The text of the model.ts beside it. Absent: there is none. */
   readonly model?: SourceText;
+  /** The model of that model.ts. Absent: a document is there, and is compared. */
+  readonly code?: Model;
   /** SHA-256 of the data-model document. Absent: there is none. */
   readonly documentDigest?: string;
 }
@@ -142,4 +146,15 @@ function joinsOf(spec: DerivedSpec): readonly SourceRef[] {
   if (spec.kind === 'copy') return spec.joins.map(({ of }) => of);
   if (spec.kind === 'reference') return [spec.tenants];
   return spec.kind === 'custom' ? spec.sources.slice(1) : [];
+}
+
+export type ColumnRule = 'G1' | 'G2' | 'G5' | 'G7' | 'G9' | 'G10' | 'G16';
+export type Said = Exclude<RuleResult, { readonly missing: string }>;
+
+/** What is compared, and where a finding stands. */
+export interface Compared {
+  readonly facts: Facts;
+  readonly contract: Contract;
+  readonly row: ProjectionRow;
+  readonly declared: Declared;
 }

@@ -1,8 +1,7 @@
 // The fields that a row lists, against those that the code writes, and what each is derived from.
 import type { Doc } from '../pipeline/specs.ts';
 import { didYouMean } from '../model/rules/facts.ts';
-import type { Compared, Said } from './compared.ts';
-import { writing } from './declared.ts';
+import { type Compared, type Said, writing } from './declared.ts';
 import { type Trace, type TraceWhole, depends, outputsOf } from './trace.ts';
 
 /** Single words that name no field, or one that no function writes. */

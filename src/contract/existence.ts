@@ -2,7 +2,7 @@
 import { type Facts, didYouMean, isWrite } from '../model/rules/facts.ts';
 import type { Reference } from '../model/documents.ts';
 import type { SourceLine } from '../model/model.ts';
-import { type Need, type Rule, type RuleResult, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
+import { type Need, type Rule, type RuleResult, missing, noDesign } from '../model/rules/rule.ts';
 import { circles } from '../pipeline/field-flow.ts';
 import type { SourceRef } from '../pipeline/specs.ts';
 import { suggestion } from '../base/near.ts';
@@ -24,8 +24,6 @@ export function existence(contract: Contract): Rule[] {
     {
       id: 'G1',
       title: 'Code and document have the same projections, sources and sinks',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'A projection reads and writes types that the document designs. Every projection of the code is in the document, and every projection of the document is in the code, with the same kind, source, sink and start. A row without a version is about each version that has no row of its own: `orders` and `orders@2`.',
       hint: 'Correct the name, or add the projection to the other side. `millrace model check --fix` rewrites the section from the code.',
       needs: [anyProjection(contract)],
@@ -74,8 +72,6 @@ export function existence(contract: Contract): Rule[] {
     {
       id: 'G11',
       title: 'Projections don’t feed each other in a circle',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'In a circle, each write is a new change of the source, without end. A projection may read a type that another projection writes, if this makes no circle.',
       hint: 'Write into another type. Or change one projection, so that it reads only fields that the others don’t write.',
       needs: [anyProjection(contract)],
@@ -98,7 +94,6 @@ export function existence(contract: Contract): Rule[] {
       id: 'G12',
       title: 'Every projection serves a pattern that is mapped to its sink',
       severity: 'warning',
-      source: SOURCES.ours,
       why: 'A copy without readers costs writes and has no use. So each projection serves a pattern, and the mapping reads this pattern from the sink.',
       hint: 'State the patterns under Serves, and map them to the sink.',
       needs: [SECTION],

@@ -1,7 +1,7 @@
 // G2: compares each copied field in code and document.
 import type { ProjectionRow } from '../model/documents.ts';
 import { type Facts, didYouMean } from '../model/rules/facts.ts';
-import { type Rule, type RuleResult, SOURCES, missing } from '../model/rules/rule.ts';
+import { type Rule, type RuleResult, missing } from '../model/rules/rule.ts';
 import { same } from '../pipeline/declaration.ts';
 import type { Doc, Pipeline, ProjectionSpec, SourceRef } from '../pipeline/specs.ts';
 import { rowKey, visible } from '../pipeline/oracle/recompute.ts';
@@ -9,9 +9,8 @@ import { differencesOf } from './columns.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';
 import { anyProjection } from './existence.ts';
-import { joinedReads } from './reads.ts';
+import { type Read, joinedReads } from './reads.ts';
 import { differing, madeRows } from './rows.ts';
-import type { Read } from './watcher.ts';
 import { isWhole, jsonTypes, traceFunctions } from './trace.ts';
 import { type DocumentType, containerOf, examplesOf } from '../model/model.ts';
 
@@ -23,8 +22,6 @@ export function fields(contract: Contract): Rule[] {
     {
       id: 'G2',
       title: 'Every copied field is in the examples of both sides, and has one type',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'The rule runs the projection’s functions on the document’s examples. An example of the source must have every field that they read. The sink’s examples must have every field that they write, with the same JSON type and, for the same id, the same value.',
       hint: 'Correct the field in the code or in the example.',
       needs: [anyProjection(contract)],

@@ -5,7 +5,7 @@ import { examplesOf } from '../model/model.ts';
 import { typeRules } from '../pipeline/discriminator.ts';
 import type { DerivedSpec, Doc } from '../pipeline/specs.ts';
 import { attempt } from '../pipeline/watched.ts';
-import type { Compared, Said } from './compared.ts';
+import type { Compared, Said } from './declared.ts';
 
 /** The words beside the source: what is left without the references, and what they say. */
 interface Words {
@@ -25,7 +25,7 @@ const LIST = String.raw`([\w-]+(?:(?:,| or| and) (?!each\b|every\b|waits?\b|with
 export function contractWordsOf(sourceText: string): Words {
   const rest = sourceText
     .replaceAll(/[`'"]/g, '')
-    .replaceAll(/[\p{L}_][\p{L}\p{N}_-]*\s*\([\p{L}_][\p{L}\p{N}_-]*\)/gu, ' ')
+    .replaceAll(/[\p{L}_][\p{L}\p{N}_-]{0,99}\s*\([\p{L}_][\p{L}\p{N}_-]{0,99}\)/gu, ' ')
     .replaceAll(/\s+/g, ' ');
   const listed = new RegExp(String.raw`\bin ([a-z]\w*) ${LIST}`).exec(rest);
   const named = /\b(?:where|with) ([a-z]\w*) (?:=|is) ([\w-]+)/.exec(rest);
@@ -104,13 +104,7 @@ const whereOf = (spec: DerivedSpec): ((doc: Doc) => boolean) | undefined =>
 function* conditions({ facts, contract, row, declared }: Compared, { condition, other }: Words): Iterable<Said> {
   const { spec, from } = declared;
   const model = facts.design?.model;
-  if (
-    !model ||
-    !contract.pipeline ||
-    !from ||
-    !['copy', 'aggregate', 'reference', 'send', 'table', 'publish', 'react'].includes(spec.kind)
-  )
-    return;
+  if (!model || !contract.pipeline || !from || ['embed', 'archive', 'custom'].includes(spec.kind)) return;
   const rules = typeRules(contract.pipeline.sources, from);
   const docs = examplesOf(model, from)
     .map((stored) => attempt(() => rules.upcast?.(stored)) ?? stored)

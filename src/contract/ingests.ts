@@ -1,7 +1,7 @@
 // G19: an ingest makes the same document of the same event, with each value in its field.
 import { canonical } from '../base/json.ts';
 import { type Model, containerOf, examplesOf, exampleValueAt } from '../model/model.ts';
-import { type Rule, type RuleResult, SOURCES, noDesign } from '../model/rules/rule.ts';
+import { type Rule, type RuleResult, noDesign } from '../model/rules/rule.ts';
 import { parseDate } from '../pipeline/date.ts';
 import type { ArchiveSpec, Doc, IngestSpec } from '../pipeline/specs.ts';
 import { attempt, watched } from '../pipeline/watched.ts';
@@ -16,8 +16,6 @@ export function ingests(contract: Contract): Rule[] {
     {
       id: 'G19',
       title: 'An ingest makes the same document of the same event, with each value in its own field',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'A hub delivers an event at least once, and a sender may send it twice. One document comes of it only if the id and the key follow from the event: a random id makes two. The rule hands `map` twice a JSON event with the values of each example of the document, under the names of its fields with and without the end `Id`. The second run is at least a millisecond later. It fails if the id or the key differ, and if two fields have each other’s values. It doesn’t see an id that has only the second or the day of arrival: both runs have the same. It warns if a field has the time of arrival though `map` reads the event’s own. It also warns if `map` takes an event without a readable time, and an archive goes by this time: such a document is never archived. It says nothing if `map` doesn’t take such an event.',
       hint: 'Make id and key of the event’s own values, and copy each value into the field of its name.',
       *check(facts) {

@@ -1,7 +1,7 @@
 // G5, G6, G7: the partition key, the id and the deletion of derived documents.
 import { canonical } from '../base/json.ts';
 import type { Facts } from '../model/rules/facts.ts';
-import { type Rule, type RuleResult, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
+import { type Rule, type RuleResult, missing, noDesign } from '../model/rules/rule.ts';
 import { typeRules } from '../pipeline/discriminator.ts';
 import { attempt } from '../pipeline/watched.ts';
 import { aggregateId } from '../pipeline/sink-id.ts';
@@ -25,8 +25,6 @@ export function keys(contract: Contract): Rule[] {
     {
       id: 'G5',
       title: 'The source determines the sink’s key, and a stable projection’s key never changes',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'The key mapping names every level of the sink’s partition key, and the code gives it a value for every example. A projection that is declared `stable` has no locator, so no write may change a field that determines its key.',
       hint: 'Name the level in the key mapping. Remove `stable` if a pattern changes the field.',
       needs: [anyProjection(contract)],
@@ -76,8 +74,6 @@ export function keys(contract: Contract): Rule[] {
     {
       id: 'G6',
       title: 'The sink’s ids are reproducible and unique',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'A source’s id is unique only within its partition key. If the sink’s key and id don’t depend on a level of the source’s key, two source documents may become one sink document, unless the document says that the id is unique. The rule runs the functions twice, and once with each level changed.',
       hint: 'Add the source’s key to the id. Or state in the document that the id is unique.',
       *check(facts) {
@@ -136,8 +132,6 @@ export function keys(contract: Contract): Rule[] {
     {
       id: 'G7',
       title: 'Code and document declare the same effect of a delete',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'Without a rule for the delete marker in the code, marked documents stay in every copy and sum. The column Deletes says remove, subtract or keep. The sink’s documents must not expire before those of the source.',
       hint: 'Add `source({ of, deleted })` to the code, and fill the column Deletes.',
       needs: [anyProjection(contract)],

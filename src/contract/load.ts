@@ -1,6 +1,6 @@
 // G4 and G10: the largest cost of keeping a projection fresh, and its lag.
 import { fanOuts } from '../pipeline/fan-outs.ts';
-import { type Rule, SOURCES, missing, n } from '../model/rules/rule.ts';
+import { type Rule, missing, n } from '../model/rules/rule.ts';
 import { differencesOf } from './columns.ts';
 import type { Contract } from './declared.ts';
 import { SECTION, anyProjection } from './existence.ts';
@@ -10,8 +10,6 @@ export function loadRules(contract: Contract): Rule[] {
     {
       id: 'G4',
       title: 'The largest fan-out fits the sink’s throughput',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'The fan-out needs updates a second × copies × RU of a replace, with the largest number of copies and not the average. The sink must have this throughput in addition to its other load. For example, a rename of the largest customer updates all of its orders.',
       hint: 'Raise the sink’s maximum, or copy fewer fields. Or waive the finding, and state the real update rate of the largest.',
       needs: [SECTION],
@@ -51,8 +49,6 @@ export function loadRules(contract: Contract): Rule[] {
     {
       id: 'G10',
       title: 'Code and document state the same max lag',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'Readers rely on the max lag that the document states, and alerts are raised by the one in the code.',
       hint: 'Correct the document or the code.',
       needs: [anyProjection(contract)],

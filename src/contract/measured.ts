@@ -3,10 +3,10 @@ import { isObject } from '../base/json.ts';
 import { didYouMean, valueAt } from '../model/rules/facts.ts';
 import { examplesOf } from '../model/model.ts';
 import { typeRules } from '../pipeline/discriminator.ts';
-import type { AggregateSpec, Doc, MeasureSpec, Pipeline } from '../pipeline/specs.ts';
+import type { MeasureSpec } from '../pipeline/builders/measures.ts';
+import type { AggregateSpec, Doc, Pipeline } from '../pipeline/specs.ts';
 import { attempt } from '../pipeline/watched.ts';
-import type { Compared, Said } from './compared.ts';
-import { writing } from './declared.ts';
+import { type Compared, type Said, writing } from './declared.ts';
 import { type Expression, expressionOf } from './expression.ts';
 
 export function* measured(

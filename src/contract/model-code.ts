@@ -13,7 +13,7 @@ import {
   containerOf,
 } from '../model/model.ts';
 import type { Found, Rule } from '../model/rules/rule.ts';
-import { SOURCES, missing, noDesign } from '../model/rules/rule.ts';
+import { missing, noDesign } from '../model/rules/rule.ts';
 import { suggestion } from '../base/near.ts';
 import { shardedContainers, whereIs } from '../pipeline/places.ts';
 import type { Contract, SourceText } from './declared.ts';
@@ -25,8 +25,6 @@ export function modelCode(contract: Contract): Rule[] {
     {
       id: 'G21',
       title: 'The document and model.ts say the same',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'Hosts read model.ts alone: keys, time to live, indexes, throughput, types and fields. The document is what a team reviews. A field of model.ts may allow more than the examples show: `number` where they are whole, `optional` where each has it.',
       hint: 'Change the side that is wrong. `millrace model types` writes model.ts from the document.',
       *check({ design }) {

@@ -1,12 +1,54 @@
-// Finds the fields that embeds, reactions, `send` and `publish` read. The examples don't show the results of these functions.
+// Finds the fields that a declaration's functions read and that no example has, fields of list elements too.
 import { isObject } from '../base/json.ts';
 import { type Model, examplesOf } from '../model/model.ts';
 import { attempt } from '../pipeline/watched.ts';
 import { typeRules } from '../pipeline/discriminator.ts';
-import type { DerivedSpec, Doc, EmbedSpec, Pipeline } from '../pipeline/specs.ts';
-import { type Read, Watcher } from './watcher.ts';
+import type { DerivedSpec, Doc, EmbedSpec, Pipeline, SourceRef } from '../pipeline/specs.ts';
 
-/** Fields that the functions of such a declaration read and that no example has. */
+export interface Read {
+  readonly of: SourceRef;
+  /** `customerId`; `lines.quantity` for the elements of a list. */
+  readonly path: string;
+  /** All fields that the examples have at this place. */
+  readonly known: readonly string[];
+}
+
+export class Watcher {
+  readonly #model: Model;
+  readonly #unknown = new Map<string, Read>();
+
+  constructor(model: Model) {
+    this.#model = model;
+  }
+
+  /** Fields that were read and that no example has. */
+  get unknown(): readonly Read[] {
+    return [...this.#unknown.values()];
+  }
+
+  watch(doc: Doc, of: SourceRef): Doc {
+    return this.#watched(doc, of, '', examplesOf(this.#model, of));
+  }
+
+  /** `samples`: the values at the same place in all examples. */
+  #watched(doc: Doc, of: SourceRef, before: string, samples: readonly Doc[]): Doc {
+    const known = new Set(samples.flatMap(Object.keys));
+    return new Proxy(doc, {
+      get: (target, field) => {
+        const value = Reflect.get(target, field) as unknown;
+        // Every document may have `ttl` and the service's own fields.
+        if (typeof field !== 'string' || field === 'ttl' || field.startsWith('_') || field === 'toJSON') return value;
+        const path = `${before}${field}`;
+        if (!known.has(field)) this.#unknown.set(`${of.container} ${of.type} ${path}`, { of, path, known: [...known] });
+        if (!Array.isArray(value)) return value;
+        const items = samples.flatMap((sample) => sample[field]).filter(isObject);
+        return value.map((item: unknown) => (isObject(item) ? this.#watched(item, of, `${path}.`, items) : item));
+      },
+    });
+  }
+}
+
+/** Fields that the functions of an embed, a reaction, a `send` or a `publish` read and that no example has. */
 export function joinedReads(spec: DerivedSpec, model: Model, pipeline: Pipeline): readonly Read[] {
   const watcher = new Watcher(model);
   if (spec.kind === 'custom') return [];
@@ -19,7 +61,8 @@ export function joinedReads(spec: DerivedSpec, model: Model, pipeline: Pipeline)
     if (spec.kind === 'embed') readByEmbed(spec, doc, model, watcher);
     if (spec.kind === 'react') attempt(() => spec.when?.(doc));
     if ('where' in spec) attempt(() => spec.where?.(doc));
-    if (spec.kind === 'send' || spec.kind === 'publish') attempt(() => spec.map?.(doc));
+    // A copy's takes what it joins, too, and a table's follows from the model.
+    if ('map' in spec && !/^(copy|reference|table)$/.test(spec.kind)) attempt(() => spec.map?.(doc, {}));
   }
   return watcher.unknown;
 }

@@ -3,7 +3,7 @@ import { canonical } from '../base/json.ts';
 import type { DocumentType, Model } from '../model/model.ts';
 import { containerOf, examplesOf } from '../model/model.ts';
 import type { Facts } from '../model/rules/facts.ts';
-import { type Rule, type RuleResult, SOURCES, missing, more, noDesign } from '../model/rules/rule.ts';
+import { type Rule, type RuleResult, missing, more, noDesign } from '../model/rules/rule.ts';
 import { recompute, rowKey, visible } from '../pipeline/oracle/recompute.ts';
 import type { Doc, Pipeline, ProjectionSpec } from '../pipeline/specs.ts';
 import { attempt } from '../pipeline/watched.ts';
@@ -18,8 +18,6 @@ export function rows(contract: Contract): Rule[] {
     {
       id: 'G15',
       title: 'The code makes every derived example from the source examples, and no other row',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'A row that the code writes under another id or key than the document shows has no example to be compared with. So the rule looks for every derived example among the rows that the code makes. It names the nearest row and the fields that differ. It also names the rows that no example shows: a missing filter makes such rows.',
       hint: 'Correct the code or the example. If the source examples don’t make it, add their example or remove this one.',
       *check(facts) {

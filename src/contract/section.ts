@@ -6,8 +6,7 @@ import { hasName } from '../model/reader/names.ts';
 import { type TableSpan, tableSpans } from '../model/reader/text/spans.ts';
 import type { ArchiveSpec, DerivedSpec, Doc, Pipeline } from '../pipeline/specs.ts';
 import { differences, startIn } from './columns.ts';
-import type { Compared } from './compared.ts';
-import { Contract, type Declared } from './declared.ts';
+import { type Compared, type Declared, Contract } from './declared.ts';
 import { startOf } from '../pipeline/start.ts';
 import { type Run, type TraceWhole, depends, groupOf, isWhole, outputsOf, traceFunctions } from './trace.ts';
 
@@ -100,6 +99,13 @@ function rowText(cells: Cells, headers: readonly string[]): string {
 /** Whether a row contradicts the code in no column; then its words are kept. */
 const agrees = (of: Compared): boolean => [...differences(of)].every(({ severity = 'error' }) => severity !== 'error');
 
+/** Where a projection writes that writes into no container. */
+export function outsideOf(spec: DerivedSpec): string {
+  if (spec.kind === 'archive') return `blob:${spec.name}`;
+  if (spec.kind === 'publish') return `hub:${spec.to}`;
+  return spec.kind === 'table' ? `table:${spec.table}` : '';
+}
+
 const print = ({ container, type }: { container: string; type?: string }): string => `${container} (${type ?? ''})`;
 const runsOf = (declared: Declared, { pipeline }: Contract, { model }: Design): readonly Run[] =>
   pipeline && isWhole(declared) ? traceFunctions(declared.spec, model, pipeline).runs : [];
@@ -107,7 +113,7 @@ const groupIn = (declared: Declared, contract: Contract, design: Design): string
   declared.spec.kind === 'aggregate' ? groupOf(declared.spec, runsOf(declared, contract, design)) : [];
 
 function cellsOf(declared: Declared, contract: Contract, design: Design, row?: ProjectionRow): Cells {
-  const { name, kind, from, joins, into, spec, maxLag, onDelete } = declared;
+  const { kind, from, joins, into, spec, maxLag, onDelete } = declared;
   const levels = into ? keyPathsOf(design.model, into.container).map((path) => path.slice(1)) : [];
   const group = groupIn(declared, contract, design);
   const stable = 'stable' in spec && spec.stable ? '; stable' : '';
@@ -126,16 +132,11 @@ function cellsOf(declared: Declared, contract: Contract, design: Design, row?: P
             .join(', ')
         : '',
   };
-  const sinks: Partial<Record<Declared['kind'], string>> = {
-    archive: `blob:${name}`,
-    publish: spec.kind === 'publish' ? `hub:${spec.to}` : '',
-    table: spec.kind === 'table' ? `table:${spec.table}` : '',
-  };
   return {
     Projection: contract.label(declared),
     Kind: kind,
     'Source (type)': `${from ? print(from) : ''}${joins.length > 0 ? ` with ${joins.map(print).join(', ')}` : ''}${taking(spec)}`,
-    'Sink (type)': into ? print(into) : (sinks[kind] ?? ''),
+    'Sink (type)': into ? print(into) : outsideOf(spec),
     'Key mapping': keyed[kind] ?? '',
     'Fields / measures': fieldsOf(declared, contract, design, levels),
     Serves: (row?.serves ?? served(declared, design)).map((id) => `#${id}`).join(', '),

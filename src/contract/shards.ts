@@ -4,10 +4,8 @@ import type { DocumentedMap } from '../model/documents.ts';
 import { namedContainers } from '../model/reader/shard-maps.ts';
 import type { Facts } from '../model/rules/facts.ts';
 import { type Found, type Rule, SOURCES } from '../model/rules/rule.ts';
-import { boundOf, keyTypeNamed, typeOfKey } from '../model/shard-keys.ts';
+import { boundOf, keyTypeNamed, rangeNamed, typeOfKey } from '../model/shard-keys.ts';
 import type { Contract } from './declared.ts';
-
-const RANGE = /^\[\s*([^,]+?)\s*,\s*([^,]+?)\s*\)$/;
 
 /** Whether the rows give each key one shard. */
 function* ofRows({ mappings, keyType }: DocumentedMap): Iterable<Found> {
@@ -15,7 +13,7 @@ function* ofRows({ mappings, keyType }: DocumentedMap): Iterable<Found> {
   if (keyType && stated === undefined)
     yield { message: `${keyType.text} is not a type of keys of a shard map`, at: keyType.at };
   const ranges = mappings.flatMap(({ key, at }) => {
-    const [, from, to] = RANGE.exec(key.trim()) ?? [];
+    const [from, to] = rangeNamed(key);
     const [low, high] = [boundOf(from ?? '', 'low'), boundOf(to ?? '', 'high')];
     return from === undefined || low === undefined || high === undefined ? [] : [{ key, low, high, at }];
   });
@@ -66,8 +64,6 @@ export function shards(contract: Contract): Rule[] {
     {
       id: 'I1',
       title: 'Code and document have the same shard map',
-      severity: 'error',
-      source: SOURCES.ours,
       why: 'By the section of the shard map hosts know which containers each shard has, and by `shards` of the pipeline they know which map is meant. If only one of them names it, hosts read the feeds of one database and miss the others.',
       hint: 'Add the section `## Shard map` with its name, or correct `definePipeline({ shards: shardMap(…) })`.',
       *check({ design }) {
@@ -91,7 +87,6 @@ export function shards(contract: Contract): Rule[] {
     {
       id: 'I2',
       title: 'The containers of a shard map are designed, and the map’s key is the first level of theirs',
-      severity: 'error',
       source: SOURCES.shards,
       why: 'A document is in the shard of its key. If a container has another first level, its documents have no shard, and a query for one tenant asks all shards.',
       hint: 'Correct the path beside the container, or its key.',
@@ -102,7 +97,6 @@ export function shards(contract: Contract): Rule[] {
     {
       id: 'I3',
       title: 'Each key of a shard map has one shard',
-      severity: 'error',
       source: SOURCES.shards,
       why: 'A range includes its low bound and excludes the high one. A key in two ranges, or in two rows, would have two shards. All keys of a map have one type.',
       hint: 'Shorten one of the ranges, or remove one of the rows.',

@@ -1,5 +1,5 @@
 // G13: pipelines that a host refuses to start.
-import { type Rule, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
+import { type Rule, missing, noDesign } from '../model/rules/rule.ts';
 import { checkPipeline } from '../pipeline/check/check-pipeline.ts';
 import type { Contract } from './declared.ts';
 
@@ -14,8 +14,6 @@ export function start(contract: Contract): Rule[] {
     {
       id: 'G13',
       title: 'A host can start with the pipeline',
-      severity: 'error',
-      source: SOURCES.ours,
       why: '`run`, `dev` and the function app check a pipeline against its model before they read a change. They check names and versions, the keys of joins and the archive rules, and run every projection on the document’s examples. Every error of this check is an error of this rule.',
       hint: 'Correct the declaration or the document.',
       *check(facts) {
@@ -25,14 +23,15 @@ export function start(contract: Contract): Rule[] {
           if (!unloadable) yield missing('pipeline.ts');
           return;
         }
-        if (!facts.design) {
+        const model = facts.design?.model ?? contract.source?.code;
+        if (!model) {
           yield noDesign;
           return;
         }
-        const { model } = facts.design;
         for (const { code, severity, message, hint, of } of checkPipeline(pipeline, model)) {
           const declared = of === undefined ? undefined : contract.named(of);
-          if (severity !== 'error' || (SAID_BEFORE.has(code) && (declared || code === 'projection-cycle'))) continue;
+          const isSaid = facts.design && SAID_BEFORE.has(code);
+          if (severity !== 'error' || (isSaid && (declared || code === 'projection-cycle'))) continue;
           yield { message, at: declared?.at ?? contract.placeOf(of ?? ''), ...(hint !== undefined && { hint }) };
         }
         for (const { name, at } of model.containers) {

@@ -39,7 +39,6 @@ export function tenancy({ pipeline }: Contract): Rule[] {
     {
       id: 'H1',
       title: 'The tenant that the pipeline declares is first in keys, and is in examples and queries',
-      severity: 'error',
       source: SOURCES.tenancy,
       why: 'Then each tenant can be read, moved, measured and deleted separately, and no query shows one tenant’s data to another. The rule runs where the pipeline declares a `tenant`. Reference data is exempt, and so is a container that the document calls cross-tenant.',
       hint: 'Use the tenant as the first level of the key.',

@@ -2,10 +2,19 @@
 import { canonical } from '../base/json.ts';
 import { messageOf } from '../base/errors.ts';
 import { type Model, examplesOf } from '../model/model.ts';
-import type { AggregateSpec, CopySpec, Doc, Pipeline, ReferenceSpec } from '../pipeline/specs.ts';
+import {
+  type AggregateSpec,
+  type CopySpec,
+  type Doc,
+  type Pipeline,
+  type ReferenceSpec,
+  lacksJoined,
+} from '../pipeline/specs.ts';
+import { joinedExample } from '../pipeline/joined-examples.ts';
+import { sampleOf } from '../pipeline/builders/measures.ts';
 import { typeRules } from '../pipeline/discriminator.ts';
 import type { Declared } from './declared.ts';
-import { type Read, Watcher } from './watcher.ts';
+import { type Read, Watcher } from './reads.ts';
 
 /** One run on one example. */
 export interface Run {
@@ -46,17 +55,12 @@ export function traceFunctions(spec: TraceWhole, model: Model, pipeline: Pipelin
       const joined: Record<string, Doc | null> = {};
       const plain: Record<string, Doc | null> = {};
       if (spec.kind === 'copy') {
-        for (const { name, of, on } of spec.joins) {
-          const all = examplesOf(model, of);
-          const found =
-            all.find((candidate) =>
-              Object.entries(on).every(([theirs, ours]) => canonical(candidate[theirs]) === canonical(doc[ours])),
-            ) ??
-            all[0] ??
-            null;
-          plain[name] = found;
-          joined[name] = found && watcher.watch(found, of);
+        for (const join of spec.joins) {
+          const found = joinedExample(join, model, doc);
+          plain[join.name] = found;
+          joined[join.name] = found && watcher.watch(found, join.of);
         }
+        if (lacksJoined(spec, plain)) continue;
       }
       // The first run gets watched documents, to record the fields that are read. The second gets plain documents, so
       // that its output holds no watched values.
@@ -76,31 +80,8 @@ export function outputsOf(spec: TraceWhole, source: Doc, joined: Readonly<Record
     return [{ ...spec.map(source), ...Object.fromEntries(Object.keys(spec.key).map((field) => [field, ''])) }];
   return (spec.each?.(source) ?? [source]).map((row) => ({
     ...spec.groupBy(row, source),
-    ...Object.fromEntries(Object.entries(spec.measures).map(([field, measure]) => [field, sample(measure, row)])),
+    ...Object.fromEntries(Object.entries(spec.measures).map(([field, measure]) => [field, sampleOf(measure, row)])),
   }));
-}
-
-/** A value of the measure's JSON type; it runs the measure's functions on the row. */
-function sample(measure: AggregateSpec['measures'][string], row: unknown): unknown {
-  switch (measure.kind) {
-    case 'count':
-      return 1;
-    case 'distinct':
-      measure.of(row);
-      return 1;
-    case 'top':
-      measure.by(row);
-      return [measure.keep(row)];
-    case 'histogram':
-      measure.of(row);
-      return measure.bounds.map(() => 0);
-    case 'sum':
-    case 'avg':
-    case 'min':
-    case 'max':
-      break;
-  }
-  return measure.of(row);
 }
 
 /** Names of the JSON types that occur, without null. */

@@ -1,4 +1,4 @@
-import type { Container } from '@azure/cosmos';
+import type { Container, Database } from '@azure/cosmos';
 import type { UsageError } from '../base/errors.ts';
 import { failureOf } from './failure.ts';
 import { cosmosError } from './errors.ts';
@@ -14,9 +14,33 @@ export const containerMissing = ({ id, database }: Pick<Container, 'id' | 'datab
 export const orContainerMissing = (error: unknown, container: Container): unknown =>
   failureOf(error).kind === 'not-found' ? containerMissing(container, error) : error;
 
+/** Whether the service says that there is no such database. An identity that may not read it isn't told. */
+export const isDatabaseMissing = (database: Database): Promise<boolean> =>
+  database.read().then(
+    () => false,
+    (error: unknown) => failureOf(error).kind === 'not-found',
+  );
+
+/** The same, and the error names the database where that is what is missing: the service's 404 doesn't say. */
+export async function missingError(container: Container, cause: unknown): Promise<UsageError> {
+  const { id, database } = container;
+  if (!(await isDatabaseMissing(database))) return containerMissing(container, cause);
+  return cosmosError('container-missing', `There is no database ${database.id}, so it has no container ${id}`, {
+    cause,
+    hint: 'Create the database, or correct its name.',
+  });
+}
+
 /** The same for `catch`. */
 export const throwMissing =
   (container: Container) =>
-  (error: unknown): never => {
-    throw orContainerMissing(error, container);
+  async (error: unknown): Promise<never> => {
+    throw failureOf(error).kind === 'not-found' ? await missingError(container, error) : error;
   };
+
+/** Undefined for the service's 404. */
+export const ifFound = <T>(asked: Promise<T>): Promise<T | undefined> =>
+  asked.catch((error: unknown) => {
+    if (failureOf(error).kind !== 'not-found') throw error;
+    return undefined;
+  });

@@ -1,4 +1,4 @@
-import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
+import { type ErrorCatalogue, errorsOf, usage } from '../base/error-catalogue.ts';
 
 export const COSMOS_ERRORS = {
   'ambiguous-outcome': {
@@ -6,26 +6,23 @@ export const COSMOS_ERRORS = {
     hint: 'Read the document, compare, and then decide whether to write again.',
     retryable: true,
   },
-  'budget-denied': {
-    meaning: 'This identity may not write the state container, through which all processes share RU_BUDGET.',
-    hint: 'Give the identity the role "Cosmos DB Built-in Data Contributor" on the database, or leave out RU_BUDGET for this command.',
-    usage: true,
-  },
+  'budget-denied': usage(
+    'This identity may not write the state container, through which all processes share RU_BUDGET.',
+    'Give the identity the role "Cosmos DB Built-in Data Contributor" on the database, or leave out RU_BUDGET for this command.',
+  ),
   'budget-unshared': {
     meaning: 'The process could not reach the state container for a minute, so it has no share of RU_BUDGET.',
     hint: 'Check that the account is reachable and that the state container has enough throughput (429s in its metrics).',
     retryable: true,
   },
-  'container-missing': {
-    meaning: 'The database has no container of this name.',
-    hint: 'Create the container, or correct its name.',
-    usage: true,
-  },
-  'multi-region-writes': {
-    meaning: 'The account accepts writes in several regions, so order, ETags and leases can’t be relied on.',
-    hint: 'Use an account with one write region for sources, sinks and leases.',
-    usage: true,
-  },
+  'container-missing': usage(
+    'The database has no container of this name.',
+    'Create the container, or correct its name.',
+  ),
+  'multi-region-writes': usage(
+    'The account accepts writes in several regions, so order, ETags and leases can’t be relied on.',
+    'Use an account with one write region for sources, sinks and leases.',
+  ),
   'query-interrupted': {
     meaning:
       'A request failed in the middle of a query that can’t be resumed, because the client sorts or combines its results.',

@@ -96,6 +96,28 @@ const numeric = (value: unknown): number | undefined => {
   return Number.isFinite(number) ? number : undefined;
 };
 
+/** As `catch`: what is not there is undefined. */
+export function absent(error: unknown): undefined {
+  if (failureOf(error).kind !== 'not-found') throw error;
+}
+
 /** The hint for an identity that may not read or write documents. */
 export const GIVE_DATA_ROLE =
   'Give the identity the role "Cosmos DB Built-in Data Contributor" on the account or the database.';
+
+/** The substatus of a 403 for what no data role allows: to manage databases, containers and throughput (ASM-E48). */
+const NOT_OF_DATA = 5300;
+
+/** The hint for a refused request: a role that has the action which the service's message names (ASM-E48). */
+export function roleHint(error: unknown): string {
+  const { substatus, message } = failureOf(error);
+  if (substatus === NOT_OF_DATA)
+    return 'No role for data has this right. Use a key of the account, or let a deployment do it, whose identity has the role "Cosmos DB Operator" (docs/deploy.md).';
+  const [, actions, scope] = /action \[([^\][]*)\] on resource \[([^\][]*)\]/.exec(message) ?? [];
+  const action = actions?.split('/').at(-1);
+  if (action === undefined || scope === undefined) return GIVE_DATA_ROLE;
+  const on = scope === '/' ? 'the account' : scope;
+  if (!/^(?:read|executeQuery)/.test(action))
+    return `To ${action} there, give it the role "Cosmos DB Built-in Data Contributor" on ${on}.`;
+  return `To read there, give it the role "Cosmos DB Built-in Data Reader" on ${on}; to write as well, "Cosmos DB Built-in Data Contributor".`;
+}

@@ -1,7 +1,7 @@
 // A span for each request of our clients that belongs to recorded work, with the attributes that OpenTelemetry has for
 // Cosmos DB. Paths hold ids and bodies hold documents, so neither gets into a span.
 import type { Next, Plugin, PluginConfig } from '@azure/cosmos';
-import { errorTypeOf } from '../base/opentelemetry.ts';
+import { errorTypeOf } from '../base/telemetry/opentelemetry.ts';
 import {
   type OpenSpan,
   type Span,
@@ -9,7 +9,7 @@ import {
   type SpanOptions,
   openSpan,
   recordedSpan,
-} from '../base/spans.ts';
+} from '../base/telemetry/spans.ts';
 
 type Request = Parameters<Plugin<unknown>>[0];
 type Response = Awaited<ReturnType<Next<unknown>>>;

@@ -1,8 +1,10 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { MillraceError, abortReason, messageOf } from '../base/errors.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { type Failure, failureOf } from './failure.ts';
 import { COSMOS_ERRORS } from './errors.ts';
 import type { Meter } from './budget/charge-meter.ts';
+import { until } from '../base/until.ts';
 import { SHARED_ERRORS, sharedError } from '../base/shared-errors.ts';
 
 export interface RetryOptions {
@@ -36,6 +38,16 @@ export class Unavailable extends MillraceError<'unavailable'> {
   }
 }
 
+/** For those who wait for a person's answer. */
+const IMPATIENT_MS = 20_000;
+const impatience = new AsyncLocalStorage<{ since: number | undefined }>();
+
+/**
+ * Requests of `work` give up together once none of them has had an answer for 20 s: refused by 429, without a connection or
+ * without an end.
+ */
+export const impatiently = <T>(work: () => Promise<T>): Promise<T> => impatience.run({ since: undefined }, work);
+
 /**
  * Sends a request until it gets an answer. The SDK retries 429 for a while, but not 449, 408 or 5xx. So `connect`
  * switches its retries off, and all retries are here. Error answers (404, 409, 412, 400 …) are thrown as the SDK threw
@@ -44,10 +56,15 @@ export class Unavailable extends MillraceError<'unavailable'> {
 export async function withRetry<T>(call: () => Promise<T>, options: RetryOptions): Promise<T> {
   const clock = options.clock ?? systemClock;
   const start = clock.monotonic();
+  const shared = impatience.getStore();
   for (let attempt = 1; ; attempt++) {
     options.before?.();
     try {
-      return await call();
+      if (!shared) return await call();
+      shared.since ??= clock.monotonic();
+      const answer = await until(call(), AbortSignal.timeout(IMPATIENT_MS + 100));
+      shared.since = undefined;
+      return answer;
     } catch (error) {
       const failure = failureOf(error);
       const again =
@@ -59,14 +76,24 @@ export async function withRetry<T>(call: () => Promise<T>, options: RetryOptions
         options.throttled?.();
       }
       if (failure.kind === 'ambiguous' && !options.reads) throw new AmbiguousOutcome(error);
-      if (!again) throw error;
-      if (clock.monotonic() - start > (options.withinMs ?? 60_000)) {
-        throw new Unavailable(`Gave up after ${attempt} attempts: ${failure.message}`, error);
+      if (!again) {
+        if (shared) shared.since = undefined;
+        throw error;
       }
+      const now = clock.monotonic();
+      const isOver = shared && now - (shared.since ?? now) >= IMPATIENT_MS;
+      if (isOver || now - start > (options.withinMs ?? 60_000))
+        throw new Unavailable(
+          `Gave up after ${attempt} attempts in ${Math.round((now - start) / 1_000)} s${whyOf(failure)}`,
+          error,
+        );
       await pause(failure, attempt, clock, options.signal);
     }
   }
 }
+
+const whyOf = ({ status, message }: Failure): string =>
+  status === 429 ? `, because Cosmos DB answers 429: its throughput is used up. ${message}` : `: ${message}`;
 
 async function pause(failure: Failure, attempt: number, clock: Clock, signal: AbortSignal | undefined): Promise<void> {
   const backoff = Math.min(2_000, 10 * 2 ** Math.min(attempt, 8)) * (0.5 + Math.random());

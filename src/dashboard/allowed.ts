@@ -9,16 +9,16 @@ import { dashboardError } from './errors.ts';
 const PAGES_RUN: Readonly<Record<string, readonly string[]>> = {
   status: [],
   trace: ['container', 'key', 'id', 'shard'],
-  'dead-letters list': ['only', 'code', 'each', 'since', 'shard'],
-  'dead-letters redrive': ['id', 'only', 'code', 'key', 'sample', 'shard'],
-  'dead-letters discard': ['id', 'only', 'code', 'key', 'reason', 'shard'],
+  'dead-letters list': ['only', 'code', 'each', 'since', 'tenant', 'shard'],
+  'dead-letters redrive': ['id', 'only', 'code', 'key', 'since', 'tenant', 'shard'],
+  'dead-letters discard': ['id', 'only', 'code', 'key', 'since', 'tenant', 'reason', 'shard'],
   'projections list': ['shard'],
   'projections show': ['name'],
   'projections rebuild': ['name'],
   'projections promote': ['name', 'keep', 'back', 'evenParked'],
   'projections pause': ['name', 'reason'],
   'projections resume': ['name'],
-  'projections verify': ['name', 'sample', 'repair', 'shard'],
+  'projections verify': ['name', 'against', 'repair', 'shard'],
   'leases list': ['shard'],
   'leases rewind': ['container', 'to'],
   'jobs list': ['limit'],
@@ -45,7 +45,7 @@ export const allowedOf = (operations: readonly Operation[]): Allowed =>
   );
 
 /** What a page asks for. */
-export interface Asked {
+export interface AskedOperation {
   readonly name: string;
   readonly operation: Operation;
   readonly effect: VerbEffect;
@@ -57,7 +57,7 @@ export interface Asked {
 }
 
 /** @throws UsageError `request-malformed` */
-export function askedOf(allowed: Allowed, name: string, body: unknown): Asked {
+export function askedOf(allowed: Allowed, name: string, body: unknown): AskedOperation {
   const found = allowed.get(name);
   if (!found) throw dashboardError('request-malformed', `No page of the dashboard runs ${JSON.stringify(name)}`);
   const { input = {}, dryRun = false, yes = false, once, ...rest } = isObject(body) ? body : { unknown: body };

@@ -5,7 +5,7 @@ import { MillraceError, messageOf } from '../base/errors.ts';
 import { withoutSecrets } from '../base/secrets.ts';
 import type { Workspace } from '../runtime/workspace.ts';
 import { type DashboardRole, assertOwn } from './access.ts';
-import { type Allowed, type Asked, askedOf } from './allowed.ts';
+import { type Allowed, type AskedOperation, askedOf } from './allowed.ts';
 import { dashboardError } from './errors.ts';
 import type { PageFile } from './files.ts';
 import type { Live } from './live.ts';
@@ -32,7 +32,7 @@ export interface AppOptions {
   /** What browsers read: a stream, or where there is none, milliseconds between two questions of a page. */
   readonly live: Live | number;
   /** Runs what changes something. */
-  readonly start: (asked: Asked, context: Omit<Context, 'screen'>) => Promise<OperationResult>;
+  readonly start: (asked: AskedOperation, context: Omit<Context, 'screen'>) => Promise<OperationResult>;
   /** @throws MillraceError `dashboard-starting`, and why the workspace couldn't be opened */
   readonly workspace: () => Workspace;
   readonly version: string;
@@ -160,7 +160,11 @@ async function bodyOf(request: Request): Promise<unknown> {
   }
 }
 
-async function perform(asked: Asked, given: Omit<Context, 'screen'>, start: AppOptions['start']): Promise<unknown> {
+async function perform(
+  asked: AskedOperation,
+  given: Omit<Context, 'screen'>,
+  start: AppOptions['start'],
+): Promise<unknown> {
   const { operation, effect, input, dryRun, yes, name } = asked;
   const quiet = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
   if (dryRun) {

@@ -108,7 +108,7 @@ export class Live {
   }
 
   /** Resolves when no look is under way. */
-  async settled(): Promise<void> {
+  async idle(): Promise<void> {
     await this.#looking;
   }
 }

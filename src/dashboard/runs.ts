@@ -5,7 +5,7 @@ import { withoutSecrets } from '../base/secrets.ts';
 import type { Context } from '../procedures/context.ts';
 import type { OperationResult } from '../verbs/operation.ts';
 import type { Screen } from '../procedures/screen.ts';
-import type { Asked } from './allowed.ts';
+import type { AskedOperation } from './allowed.ts';
 import { dashboardError } from './errors.ts';
 
 /** An operation that was started from a page and changes something. */
@@ -49,7 +49,7 @@ export class Runs {
   }
 
   /** @throws UsageError `run-underway`, and what the operation throws */
-  start(asked: Asked, context: Omit<Context, 'screen'>): Promise<OperationResult> {
+  start(asked: AskedOperation, context: Omit<Context, 'screen'>): Promise<OperationResult> {
     const { name, input, once = '' } = asked;
     const press = `${name} ${once} ${canonical(input)}`;
     const known = this.#presses.get(press);
@@ -67,11 +67,14 @@ export class Runs {
   }
 
   /** Resolves when nothing runs any more. */
-  async settled(): Promise<void> {
+  async idle(): Promise<void> {
     await Promise.allSettled(this.#underway.values());
   }
 
-  async #perform({ name, operation, input }: Asked, context: Omit<Context, 'screen'>): Promise<OperationResult> {
+  async #perform(
+    { name, operation, input }: AskedOperation,
+    context: Omit<Context, 'screen'>,
+  ): Promise<OperationResult> {
     const id = randomUUID();
     const startedAt = new Date().toISOString();
     const given = Object.entries(input).map(([field, value]) => `${field}=${String(value)}`);
@@ -120,4 +123,4 @@ export class Runs {
   }
 }
 
-const clean = (text: string): string => withoutSecrets(text.slice(0, MOST_TEXT));
+const clean = (text: string): string => withoutSecrets(text, MOST_TEXT);

@@ -82,8 +82,8 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
       stopped.abort(new DOMException('The dashboard stops', 'AbortError'));
       const closed = event(server, 'close');
       server.close();
-      await runs.settled();
-      await live.settled();
+      await runs.idle();
+      await live.idle();
       server.closeAllConnections();
       await closed;
     }),

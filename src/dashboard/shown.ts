@@ -12,7 +12,7 @@ const SECRET_FIELD =
 
 /** A result as pages may show it: no secrets, and no more of a list or a text than a page can show. */
 export function shownOnPage(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return withoutSecrets(cut(value));
+  if (typeof value === 'string') return withoutSecrets(value, MOST_CHARACTERS);
   if (depth > DEEPEST) return '…';
   if (Array.isArray(value)) return value.slice(0, MOST_ELEMENTS).map((one) => shownOnPage(one, depth + 1));
   if (!isObject(value)) return value;
@@ -23,5 +23,3 @@ export function shownOnPage(value: unknown, depth = 0): unknown {
     ]),
   );
 }
-
-const cut = (text: string): string => (text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text);

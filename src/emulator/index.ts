@@ -19,7 +19,7 @@ import { CosmosServer } from './cosmos/server/http-server.ts';
 import { Service } from './cosmos/server/service.ts';
 import type { RequestIdentity } from './cosmos/server/service.ts';
 import type { EmulatorStats } from './cosmos/server/stats.ts';
-import { permit, TENANT } from './entra/access.ts';
+import { permit } from './entra/access.ts';
 import type { Principals } from './entra/access.ts';
 import type { Issuer } from './entra/issuer.ts';
 import { emulatorFaultsOf } from './fault-input.ts';
@@ -28,7 +28,6 @@ import type { EmulatorOptions } from './options.ts';
 import type { newCertificate } from './tls.ts';
 
 export type { Controls } from './controls.ts';
-export { TENANT as EMULATOR_TENANT } from './entra/access.ts';
 export type { Assignment, Principals, EntraRole as Role } from './entra/access.ts';
 export { ADVERSE } from './fault-input.ts';
 export type { EmulatorOptions } from './options.ts';
@@ -95,7 +94,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     if (journal?.failure) throw journal.failure;
     return account;
   };
-  const issuer = await secured?.Issuer.create(principals, key, () => endpoint, now);
+  const issuer = await secured?.Issuer.create(principals, () => endpoint, now);
   const orders = {
     ...controls(intact),
     faults: (next: Faults | 'adverse'): void => {
@@ -167,11 +166,11 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
 
 /** Loads the account from disk, or creates one in memory. */
 function open(
-  { data, faults = {}, previousImages = false }: EmulatorOptions,
+  { data, faults = {}, previousImages = false, onUnwritable }: EmulatorOptions,
   random: () => number,
   clock?: EmulatorClock,
 ): { account: StoredAccount; journal: StoredJournal | undefined } {
-  const journal = data === undefined ? undefined : new StoredJournal(data);
+  const journal = data === undefined ? undefined : new StoredJournal(data, onUnwritable);
   const account = newAccount(journal, journal?.boot ?? 0, random, emulatorFaultsOf(faults), clock);
   account.previousImages = previousImages;
   journal?.load(account);
@@ -188,9 +187,7 @@ async function secure(): Promise<{ newCertificate: typeof newCertificate; Issuer
 }
 
 const identityOf = (issuer: Issuer): RequestIdentity => ({
-  tenant: TENANT,
   authorize: async (token, call) => permit(await issuer.verify(token), call),
-  answer: (call) => issuer.answer(call),
 });
 
 /** Throws UsageError if the server issues no tokens, or has no principal of that name. */

@@ -16,6 +16,8 @@ export interface EmulatorOptions {
   readonly allowRemote?: boolean;
   /** A folder for the data; without it, the data is in memory and lost at the end. */
   readonly data?: string;
+  /** Called once the data folder can't be written any more: from then on every request fails. */
+  readonly onUnwritable?: (failure: UsageError) => void;
   /** Base64; default the published emulator key. */
   readonly key?: string;
   /** Makes faults and the order inside an lsn repeatable. */

@@ -1,4 +1,4 @@
-import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
+import { type ErrorCatalogue, errorsOf, usage } from '../base/error-catalogue.ts';
 
 export const ENGINE_ERRORS = {
   'erasure-gone': {
@@ -23,15 +23,14 @@ export const ENGINE_ERRORS = {
     hint: 'Undo the change and redrive the dead letters, or declare a new version and rebuild it.',
   },
   'resume-too-long': {
-    meaning: 'Deferred work of earlier changes (fan-out) took too long, and Millrace will retry it.',
+    meaning: 'Fan-out of earlier changes took too long, and Millrace will retry it.',
     hint: 'Wait. If it happens often, give the sink more throughput.',
     retryable: true,
   },
-  'view-not-built': {
-    meaning: 'The projection has no current version: it was added after the first start and was never built.',
-    hint: 'Run `millrace projections rebuild NAME`, then `millrace projections promote NAME`.',
-    usage: true,
-  },
+  'view-not-built': usage(
+    'The projection has no current version: it was added after the first start and was never built.',
+    'Run `millrace projections rebuild NAME`, then `millrace projections promote NAME`.',
+  ),
   'waits-behind-parked': {
     meaning: 'An earlier change under the same key is a dead letter, so this change waits behind it.',
     hint: 'Fix the cause, then run `millrace dead-letters redrive --only NAME`. The waiting changes follow in their order.',

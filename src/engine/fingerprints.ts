@@ -1,5 +1,5 @@
 import type { Container } from '@azure/cosmos';
-import { emit } from '../base/diagnostics.ts';
+import { emit } from '../base/telemetry/diagnostics.ts';
 import type { MillraceError } from '../base/errors.ts';
 import { formatOf } from '../base/format.ts';
 import { canonical } from '../base/json.ts';
@@ -9,7 +9,6 @@ import { rewrite } from '../cosmos/compare-and-swap.ts';
 import { type Fingerprint, type FingerprintedSpec, fingerprintOf, incompatibilities } from '../pipeline/fingerprint.ts';
 import { type Pipeline, projectionId } from '../pipeline/specs.ts';
 import type { Model } from '../model/model.ts';
-import { Poison, type Runner } from '../kinds/runner.ts';
 import { engineError } from './errors.ts';
 
 interface Stored extends Fingerprint {
@@ -34,6 +33,7 @@ export class Fingerprints {
   readonly #state: Container;
   readonly #pipeline: Pipeline;
   readonly #model: Model;
+  readonly #specs: ReadonlyMap<string, FingerprintedSpec>;
   /** By id. The hosts of all shards in a process guard by the same fingerprints. */
   readonly #checks = new Map<string, () => Promise<MillraceError | undefined>>();
 
@@ -41,28 +41,16 @@ export class Fingerprints {
     this.#state = state;
     this.#pipeline = pipeline;
     this.#model = model;
+    this.#specs = new Map(fingerprinted(pipeline).map((spec) => [projectionId(spec), spec]));
   }
 
-  /**
-   * A runner that compares the fingerprint before its first page. If it differs, the changes are parked. Once the
-   * declaration is changed back, a redrive applies the documents as they are then.
-   */
-  guard(runner: Runner): Runner {
-    const specs: readonly FingerprintedSpec[] = fingerprinted(this.#pipeline);
-    const spec = specs.find((one) => projectionId(one) === runner.id);
-    if (!spec) return runner;
-    const check = this.#checks.get(runner.id) ?? once(() => this.check(spec));
-    this.#checks.set(runner.id, check);
-    return {
-      ...runner,
-      apply: async (changes, access) => {
-        const error = await check();
-        if (error) throw new Poison(changes.map((change) => ({ change, error })));
-        await runner.apply(changes, access);
-      },
-      resume: async (...given) =>
-        (!(await check()) && (await runner.resume?.(...given))) || { idle: true, refusals: [] },
-    };
+  /** The same as `check` at its first call, which is asked before a version's first page. */
+  async refusal(id: string): Promise<MillraceError | undefined> {
+    const spec = this.#specs.get(id);
+    if (!spec) return undefined;
+    const check = this.#checks.get(id) ?? once(() => this.check(spec));
+    this.#checks.set(id, check);
+    return check();
   }
 
   /** The differences between a version's declaration and its stored fingerprint, in words. Stores nothing. */

@@ -11,7 +11,7 @@ import { type Parked, letterId, orderOf } from './dead-letters/letter-document.t
  * version replaces the parked change, the waiting changes are applied first.
  */
 export async function applyOrdered(
-  runner: Runner,
+  runner: Pick<Runner, 'id' | 'apply'>,
   changes: readonly Change[],
   access: DocumentAccess,
   { deadLetters, erased }: { readonly deadLetters: DeadLetters; readonly erased: Erased },
@@ -22,7 +22,7 @@ export async function applyOrdered(
   const waiting = (await deadLetters.waiting(runner.id, open)).filter(({ tenant }) => !erased(tenant));
   // Before anything runs: a host that dies in the middle must leave no older version to run after the newer one. The feed
   // still has the newer one, since no letter holds it.
-  await deadLetters.settle(runner.id, replacing(waiting, changes));
+  await deadLetters.resolve(runner.id, replacing(waiting, changes));
   const shut = (order: string): boolean => blocked.has(order) && !open.has(order);
   return applyInOrder(merged(waiting, changes), shut, (some) => runner.apply(some, access));
 }
@@ -40,11 +40,11 @@ export function reopened(
   const coming = Map.groupBy(changes, orderOf);
   for (const [order, documents] of blocked) {
     const again = new Map((coming.get(order) ?? []).map((change) => [letterId(change), change]));
-    const settled = [...documents].every(([id, { waits, version }]) => {
+    const replaced = [...documents].every(([id, { waits, version }]) => {
       const change = again.get(id);
       return waits || (change !== undefined && compareVersions(change.version, version) !== 'older');
     });
-    if (settled) open.add(order);
+    if (replaced) open.add(order);
   }
   return open;
 }
@@ -69,7 +69,9 @@ export function merged(waiting: readonly Change[], page: readonly Change[]): Cha
 }
 
 /**
- * Applies changes so that none is applied while an earlier change of its key is refused. Throws infrastructure errors.
+ * Applies changes so that none is applied while an earlier change of its key is refused. A refused change whose document
+ * comes again in a newer version (pages that waited are joined) is left out: there is one letter for a document, and behind
+ * a letter of the newer version nothing would be left that the others could wait for. Throws infrastructure errors.
  */
 export async function applyInOrder(
   changes: readonly Change[],
@@ -81,7 +83,11 @@ export async function applyInOrder(
   const waiting = new Set<Change>();
   const refusedKeys = new Set<string>();
 
+  const newest = new Map(changes.map((change) => [letterId(change), change]));
+  const isReplaced = (change: Change): boolean => newest.get(letterId(change)) !== change;
+
   const refuse = (refusal: Refusal): void => {
+    if (isReplaced(refusal.change)) return;
     refusals.push(refusal);
     refusedKeys.add(orderOf(refusal.change));
   };
@@ -110,7 +116,7 @@ export async function applyInOrder(
       const refusal = refused.get(change);
       if (cut.has(order)) waiting.add(change);
       else if (refusal) {
-        cut.add(order);
+        if (!isReplaced(change)) cut.add(order);
         refuse(refusal);
       } else rest.push(change);
     }

@@ -13,7 +13,11 @@ export interface Applied {
 }
 
 /** Applies changes that keep an order only within each document. A refused change delays no other document. */
-export async function applyApart(runner: Runner, changes: readonly Change[], access: DocumentAccess): Promise<Applied> {
+export async function applyApart(
+  runner: Pick<Runner, 'apply'>,
+  changes: readonly Change[],
+  access: DocumentAccess,
+): Promise<Applied> {
   const refusals = await applyIsolating(changes, (some) => runner.apply(some, access));
   const refused = new Set(refusals.map(({ change }) => change));
   return {

@@ -7,7 +7,7 @@ import { hasLeft } from '../kinds/moved.ts';
 import { asArchived } from '../kinds/archive/leaving.ts';
 import type { DocumentAccess } from '../access/document-access.ts';
 
-/** What stands for a change whose document is read from its source again: a dead letter, or a change that is set aside. */
+/** What stands for a change whose document is read from its source again: a dead letter, or a change that is deferred. */
 export interface Remembered extends Identity {
   readonly version: Version;
   readonly type: string;

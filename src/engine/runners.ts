@@ -1,9 +1,10 @@
 import { splitPath } from '../cosmos/paths.ts';
 import { feedModeOf } from '../pipeline/all-versions.ts';
-import { type EffectSpec, type Pipeline, projectionId } from '../pipeline/specs.ts';
+import { type CustomSpec, type EffectSpec, type Pipeline, type PublishSpec, projectionId } from '../pipeline/specs.ts';
 import { tenantOf, tenantRuleOf } from '../pipeline/tenant.ts';
 import { ref } from '../pipeline/declaration.ts';
 import { isEmptied } from '../pipeline/emptied.ts';
+import { touchedBy } from '../pipeline/touched.ts';
 import { feedReaders, sourcesOf } from '../pipeline/pipeline.ts';
 import { joinsShards, wholeOf } from '../pipeline/places.ts';
 import type { SourceContainer, SourceMarks, TypeRules } from '../feed/reading/mapper.ts';
@@ -18,6 +19,7 @@ import { movedMarkOf, movedVersionOf } from '../kinds/moved.ts';
 import { archiveRunner } from '../kinds/archive/archive-runner.ts';
 import { copyRunner } from '../kinds/copy/copy-runner.ts';
 import { embedRunner } from '../kinds/embed/embed-runner.ts';
+import { EffectRecords } from '../kinds/effects/records.ts';
 import { storableAccess } from '../kinds/custom/storable-access.ts';
 import { reactRunner } from '../kinds/react/react-runner.ts';
 import { referenceRunner } from '../kinds/reference/reference-runner.ts';
@@ -36,6 +38,8 @@ export interface RunnerOptions {
   readonly cold?: ColdRead | undefined;
   /** The changes are history that the projection may have got before. */
   readonly again?: boolean;
+  /** No effect is had: the records of effects note what the documents are (ECHO-R8). */
+  readonly note?: boolean | undefined;
   /** Opens the sink of an event hub. A pipeline that publishes needs it. */
   readonly hub?: ((name: string) => EventHubSink) | undefined;
 }
@@ -122,33 +126,68 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
       const childTtl = model.containers.find(({ name }) => name === spec.into.container)?.defaultTtl;
       return embedRunner(spec, { ...options, sources, childTtl });
     }),
-    ...pipeline.effects.map((spec) => effectRunner(spec, whole, options)),
+    ...pipeline.effects.map((spec) => effectRunner(spec, recordsOf(spec, whole, model, options), options)),
     ...pipeline.archives.map((spec) => archiveRunner(spec, options)),
-    ...publishers(pipeline.publishes, whole, options),
+    ...publishers(pipeline.publishes, whole, model, options),
   ];
 }
 
-function effectRunner(spec: EffectSpec, { embeds }: Pipeline, { stateContainer }: RunnerOptions): Runner {
-  if (spec.kind === 'send') return stayingAfterMoves(sendRunner(spec));
+function effectRunner(
+  spec: EffectSpec,
+  records: EffectRecords | undefined,
+  { again = false, note }: RunnerOptions,
+): Runner {
+  if (note) return notingRunner(spec, records);
   if (spec.kind === 'table') return stayingAfterMoves(tableRunner(spec));
-  if (spec.kind === 'react')
-    return reactRunner(spec, { stateContainer, embeds: embeds.filter(({ into }) => ref(into) === ref(spec.from)) });
+  if (spec.kind === 'react') return reactRunner(spec, { records });
+  const runner = spec.kind === 'send' ? stayingAfterMoves(sendRunner(spec)) : customRunner(spec);
+  // History that comes again is for a sink that is to have all of it.
+  return records && !again ? records.guard(runner) : runner;
+}
+
+/** No change is an event for it, so it has no effect, and resolves no dead letter. */
+const notingRunner = (spec: EffectSpec | PublishSpec, records: EffectRecords | undefined): Runner => ({
+  id: projectionId(spec),
+  order: 'document',
+  sources: sourcesOf(spec),
+  isEvent: () => false,
+  apply: async () => undefined,
+  passOver: async (changes, access) => records?.baseline(changes, access),
+});
+
+function customRunner(spec: CustomSpec): Runner {
   const apply: Runner['apply'] = (changes, access) => spec.apply(changes, storableAccess(access));
   return { id: projectionId(spec), order: 'document', sources: spec.sources, apply };
 }
 
-function publishers(
-  publishes: Pipeline['publishes'],
-  { projections, embeds }: Pipeline,
-  { hub, stateContainer, again = false }: RunnerOptions,
-): Runner[] {
+/** The records of a projection's effects. Undefined: no one else writes into its documents, so each change is its own. */
+function recordsOf(
+  spec: EffectSpec | PublishSpec,
+  whole: Pipeline,
+  model: Model,
+  { stateContainer }: Pick<RunnerOptions, 'stateContainer'>,
+): EffectRecords | undefined {
+  const touched = touchedBy(spec, whole, model);
+  if (!touched) return undefined;
+  const { embedded, ignored } = touched;
+  return new EffectRecords({
+    stateContainer,
+    projection: projectionId((spec.kind === 'publish' && spec.idsOf) || spec),
+    ignored,
+    ...(embedded && { embedded }),
+  });
+}
+
+function publishers(publishes: Pipeline['publishes'], whole: Pipeline, model: Model, options: RunnerOptions): Runner[] {
+  const { hub, again = false } = options;
   return publishes.map((spec) => {
     if (!hub)
       throw sharedError('missing', `${projectionId(spec)} publishes, but the engine got no event hubs`, {
         hint: 'Pass `hub` to the engine.',
       });
-    const echoes = [...projections, ...embeds].some(({ into }) => ref(into) === ref(spec.from));
-    return publishRunner(spec, { sink: hub(spec.to), echoes, stateContainer, again });
+    const records = recordsOf(spec, whole, model, options);
+    if (options.note) return notingRunner(spec, records);
+    return publishRunner(spec, { sink: hub(spec.to), records, again });
   });
 }
 

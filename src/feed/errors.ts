@@ -1,4 +1,4 @@
-import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
+import { type ErrorCatalogue, errorsOf, usage } from '../base/error-catalogue.ts';
 
 export const FEED_ERRORS = {
   'versions-not-kept': {
@@ -34,28 +34,25 @@ export const FEED_ERRORS = {
     retryable: true,
   },
   'impossible-transition': {
-    meaning: 'The supervisor of a lease got an event that its state does not allow. This is a defect of Millrace.',
+    meaning: 'A lease got an event that its state does not allow: a defect of Millrace.',
     hint: 'Restart the host, and report the message.',
   },
   'instance-twice': {
     meaning: 'Two processes read with the same instance name.',
     hint: 'Give each process an instance name of its own. Of two with the same name, the older process gets no leases.',
   },
-  'lease-container-denied': {
-    meaning: 'The lease container refused the identity or the key.',
-    hint: 'Give the identity the role "Cosmos DB Built-in Data Contributor" on the lease container.',
-    usage: true,
-  },
-  'lease-container-key': {
-    meaning: 'The lease container has a partition key that leases can’t use.',
-    hint: 'Use a container with the partition key `/id` or `/partitionKey`.',
-    usage: true,
-  },
-  'lease-container-missing': {
-    meaning: 'The lease container does not exist.',
-    hint: 'Create the lease container, or correct its name.',
-    usage: true,
-  },
+  'lease-container-denied': usage(
+    'The lease container refused the identity or the key.',
+    'Give the identity the role "Cosmos DB Built-in Data Contributor" on the lease container.',
+  ),
+  'lease-container-key': usage(
+    'The lease container has a partition key that leases can’t use.',
+    'Use a container with the partition key `/id` or `/partitionKey`.',
+  ),
+  'lease-container-missing': usage(
+    'The lease container does not exist.',
+    'Create the lease container, or correct its name.',
+  ),
   'lease-in-doubt': {
     meaning:
       'The host could not renew its lease in time, or another process has changed the lease. The host does not write until it knows which one has it.',
@@ -67,16 +64,14 @@ export const FEED_ERRORS = {
     hint: 'Stop the work on these changes. The next host that has the lease gets them again.',
     retryable: true,
   },
-  'lease-mode-mismatch': {
-    meaning: 'The lease holds a position of the other feed mode (latest-version or all-versions).',
-    hint: 'Give the processor another name, so that it gets its own leases, or read the feed of these leases.',
-    usage: true,
-  },
-  'lease-not-expressible': {
-    meaning: 'The chosen lease dialect has no way to store this lease.',
-    hint: 'Choose another dialect; the message says why this one can’t be used.',
-    usage: true,
-  },
+  'lease-mode-mismatch': usage(
+    'The lease holds a position of the other feed mode (latest-version or all-versions).',
+    'Give the processor another name, so that it gets its own leases, or read the feed of these leases.',
+  ),
+  'lease-not-expressible': usage(
+    'The chosen lease dialect has no way to store this lease.',
+    'Choose another dialect; the message says why this one can’t be used.',
+  ),
   'lease-store-hangs': {
     meaning: 'A call to the lease container did not end in time.',
     hint: 'Check that the lease container is reachable and has enough throughput. The host tries again.',
@@ -102,11 +97,10 @@ export const FEED_ERRORS = {
     meaning: 'A read or a checkpoint has an empty position. Storing it would read the whole range again.',
     hint: 'Report the message: the change feed always returns a position.',
   },
-  'processor-stopped': {
-    meaning: 'The processor was stopped before the call ended.',
-    hint: 'Start it again: it resumes the leases of its name.',
-    usage: true,
-  },
+  'processor-stopped': usage(
+    'The processor was stopped before the call ended.',
+    'Start it again: it resumes the leases of its name.',
+  ),
   'range-gone': {
     meaning: 'Cosmos DB split or merged the physical partition, so the feed range has become other ranges.',
     hint: 'Wait: the hosts create leases for the new ranges and continue from the same position.',

@@ -11,7 +11,7 @@ export type {
   VersionsStartOption,
 } from './processor/processor-options.ts';
 export { readChanges } from './processor/read-changes.ts';
-export type { ChangesPage, ReadChangesOptions, ReadVersionsOptions } from './processor/read-changes.ts';
+export type { ChangesPage, ClientRange, ReadChangesOptions, ReadVersionsOptions } from './processor/read-changes.ts';
 export type { HandedChange as Change, VersionChange } from './processor/handed-change.ts';
 export type { AcquiredLease, ErrorContext, ReleasedLease } from './processor/notices.ts';
 export { ChangeFeedEstimator } from './processor/change-feed-estimator.ts';
@@ -25,7 +25,6 @@ export { CosmosLeaseStore, leasePrefix } from './leases/cosmos-lease-store.ts';
 export type { CosmosLeaseStoreOptions } from './leases/cosmos-lease-store.ts';
 export { ensureLeaseContainer } from './leases/ensure-lease-container.ts';
 export type { LeaseContainerOptions } from './leases/ensure-lease-container.ts';
-export { MemoryLeases } from './leases/memory-lease-store.ts';
 export type { Lease, LeaseStore } from './leases/lease.ts';
 export type { Identity, Key, Version } from './reading/change.ts';
 export type { RangePosition } from './reading/position.ts';
@@ -34,7 +33,7 @@ export type { State } from './tenure/states.ts';
 export type { FeedRange } from '../cosmos/ranges.ts';
 export type { Clock } from '../base/clock.ts';
 export { MillraceError, UsageError } from '../base/errors.ts';
-export type { Events } from '../base/diagnostics.ts';
+export type { Events } from '../base/telemetry/diagnostics.ts';
 export { LagEstimator } from './processor/estimator.ts';
 export type { EstimatorOptions, Lag, LaggingLease } from './processor/estimator.ts';
 export { startTelemetry } from './processor/telemetry.ts';

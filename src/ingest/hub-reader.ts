@@ -43,10 +43,11 @@ export class HubReader {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** @throws UsageError if the hub, the right to it or the checkpoint store is missing */
+  /** @throws UsageError if the hub, the right to it or the checkpoint store is missing, or the positions are of another hub */
   async start(): Promise<void> {
     const { hubs, hub, consumerGroup, host, batch, start } = this.#options;
     await hubs.check(hub, consumerGroup);
+    await hubs.positions(hub, consumerGroup).assertFit();
     const consumer = await hubs.consumer(hub, consumerGroup, host);
     await giveUpFormer(consumer, consumerGroup, host);
     const subscription = consumer.client.subscribe(

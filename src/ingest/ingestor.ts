@@ -1,7 +1,7 @@
 import type { ReceivedEventData } from '@azure/event-hubs';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { emit } from '../base/diagnostics.ts';
-import { type SpanOptions, inSpan } from '../base/spans.ts';
+import { emit } from '../base/telemetry/diagnostics.ts';
+import { type SpanOptions, inSpan } from '../base/telemetry/spans.ts';
 import { Meter } from '../cosmos/budget/charge-meter.ts';
 import { type IngestSpec, projectionId } from '../pipeline/specs.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
@@ -12,11 +12,11 @@ import { hubFailure } from '../access/event-hub.ts';
 import type { HubClients } from '../access/hub-clients.ts';
 import { HubReader } from './hub-reader.ts';
 import type { IngestSink } from './sink.ts';
-import { type RawEvent, type Target, ingestFence, takeEvents } from './take.ts';
+import { type RawEvent, type IngestTarget, ingestFence, takeEvents } from './take.ts';
 
 export interface IngestorOptions {
   readonly spec: IngestSpec;
-  readonly target: Target;
+  readonly target: IngestTarget;
   readonly hubs: HubClients;
   readonly sink: IngestSink;
   readonly deadLetters: DeadLetters;
@@ -30,6 +30,8 @@ export interface IngestorOptions {
 }
 
 const BATCH = 500;
+/** A client that can't reach its hub says so again within this time. */
+const FAILING_MS = 90_000;
 
 /**
  * Reads an event hub together with other hosts and creates a document for each event. A partition's checkpoint passes
@@ -40,9 +42,10 @@ export class Ingestor {
   readonly stats: ProjectionStats;
   readonly #options: IngestorOptions;
   readonly #reader: HubReader;
+  #failed: { readonly error: unknown; readonly at: number } | undefined;
 
   constructor(options: IngestorOptions) {
-    const { spec, hubs, host, clock } = options;
+    const { spec, hubs, host, clock = systemClock } = options;
     this.#options = options;
     this.stats = { id: projectionId(spec), changes: 0, parked: 0, meter: new Meter(), idle: false };
     this.#reader = new HubReader({
@@ -58,10 +61,21 @@ export class Ingestor {
         ),
       failed: (error, lease) => {
         const failure = hubFailure(error, `${spec.from} (consumer group ${spec.consumerGroup})`) ?? error;
+        this.#failed = { error: failure, at: clock.monotonic() };
         emit('feed:failed', { container: `event hub ${spec.from}`, lease, error: failure });
       },
-      ...(clock && { clock }),
+      clock,
     });
+  }
+
+  get hub(): string {
+    return this.#options.spec.from;
+  }
+
+  /** Why the hub can't be read now; undefined: it can. */
+  get failure(): unknown {
+    const { clock = systemClock } = this.#options;
+    return this.#failed && clock.monotonic() - this.#failed.at < FAILING_MS ? this.#failed.error : undefined;
   }
 
   /** @throws UsageError if the hub, the right to it or the checkpoint store is missing */
@@ -90,6 +104,7 @@ export class Ingestor {
     await deadLetters.park(this.stats.id, refusals, new Date(clock.now()), { whole: true, fence });
     for (const { change, error } of refusals)
       emit('engine:parked', { projection: this.stats.id, container: spec.from, id: change.id, error });
+    this.#failed = undefined;
     this.stats.changes += events.length;
     this.stats.parked += refusals.length;
   }

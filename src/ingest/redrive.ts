@@ -4,11 +4,11 @@ import { LetterBodyDamaged } from '../engine/dead-letters/letter-bodies.ts';
 import type { Erased } from '../engine/erasures/watch.ts';
 import { ERASED, type Redriven } from '../engine/redrive-letter.ts';
 import type { IngestAccess } from './sink.ts';
-import { type Target, rawOf, takeEvents } from './take.ts';
+import { type IngestTarget, rawOf, takeEvents } from './take.ts';
 
 export interface EventRedrive {
   readonly spec: IngestSpec;
-  readonly target: Target;
+  readonly target: IngestTarget;
   readonly deadLetters: DeadLetters;
   readonly access: IngestAccess;
   readonly isErased: Erased;

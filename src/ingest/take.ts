@@ -24,7 +24,7 @@ export interface RawEvent extends Omit<IngestEvent, 'body'> {
 }
 
 /** The container that an ingest writes to. */
-export interface Target {
+export interface IngestTarget {
   readonly name: string;
   readonly keyPaths: readonly KeyPath[];
   /** How a document states its tenant. Absent: the container's documents belong to no tenant. */
@@ -32,7 +32,7 @@ export interface Target {
 }
 
 /** The target of an ingest. @throws UsageError `not-found` */
-export function targetOf({ into }: IngestSpec, pipeline: Pipeline, model: Model): Target {
+export function targetOf({ into }: IngestSpec, pipeline: Pipeline, model: Model): IngestTarget {
   const tenant = tenantRuleOf(pipeline, model, into.container);
   return { ...sinkContainer(into.container, model), ...(tenant && { tenant }) };
 }
@@ -72,7 +72,7 @@ const ATTEMPTS = 20;
  */
 export async function takeEvents(
   spec: IngestSpec,
-  target: Target,
+  target: IngestTarget,
   events: readonly RawEvent[],
   access: IngestAccess,
   isErased: Erased = () => undefined,
@@ -111,7 +111,11 @@ export async function takeEvents(
   return { created, duplicates, erased, refusals };
 }
 
-async function create(target: Target, row: Row, access: IngestAccess): Promise<'created' | 'there' | MillraceError> {
+async function create(
+  target: IngestTarget,
+  row: Row,
+  access: IngestAccess,
+): Promise<'created' | 'there' | MillraceError> {
   const { key, id, body } = row;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const answer = await access.create(target.name, key, id, body);
@@ -128,7 +132,7 @@ async function create(target: Target, row: Row, access: IngestAccess): Promise<'
 }
 
 /** The document of an event; undefined if `map` returns none. */
-function rowOf(spec: IngestSpec, target: Target, raw: RawEvent): Row | undefined {
+function rowOf(spec: IngestSpec, target: IngestTarget, raw: RawEvent): Row | undefined {
   const event: IngestEvent = { ...raw, properties: namesOf(raw.properties), body: bodyOf(spec, raw.body) };
   const mapped: unknown = spec.map(event);
   if (mapped === null || mapped === undefined) return undefined;

@@ -1,7 +1,7 @@
 import { DelayedError, type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { FormatUnreadable, formatOf, isReadable } from '../base/format.ts';
-import { type SpanCarrier, type SpanOptions, inSpan, spanCarrier } from '../base/spans.ts';
+import { type SpanCarrier, type SpanOptions, inSpan, spanCarrier } from '../base/telemetry/spans.ts';
 import { type Backend, type BullJob, openBackend } from './backend.ts';
 import type { Handlers, JobKinds, Kinds } from './job-kinds.ts';
 

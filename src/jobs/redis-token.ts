@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { type IssuedToken, type IdentityToken, identityToken } from '../base/identity-token.ts';
+import { type IssuedToken, type IdentityToken, identityToken } from '../postgres/identity-token.ts';
 
 /** Azure Managed Redis accepts a token of this scope as the password of a Microsoft Entra user. */
 const SCOPE = 'https://redis.azure.com/.default';

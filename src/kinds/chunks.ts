@@ -5,18 +5,21 @@ export function chunksOf<T>(
   items: readonly T[],
   bytesOf: (item: T) => number,
   reserved = { operations: 0, bytes: 0 },
+  operationsOf: (item: T) => number = () => 1,
 ): T[][] {
   const chunks: T[][] = [];
   let chunk: T[] = [];
-  let bytes = reserved.bytes;
+  let { operations, bytes } = reserved;
   for (const item of items) {
     const size = bytesOf(item);
-    if (chunk.length > 0 && (chunk.length + reserved.operations >= MAX_BATCH || bytes + size > MAX_BATCH_BYTES)) {
+    const count = operationsOf(item);
+    if (chunk.length > 0 && (operations + count > MAX_BATCH || bytes + size > MAX_BATCH_BYTES)) {
       chunks.push(chunk);
       chunk = [];
-      bytes = reserved.bytes;
+      ({ operations, bytes } = reserved);
     }
     chunk.push(item);
+    operations += count;
     bytes += size;
   }
   if (chunk.length > 0) chunks.push(chunk);

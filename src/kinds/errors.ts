@@ -1,11 +1,6 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
 export const PROJECTIONS_ERRORS = {
-  'join-state-missing': {
-    meaning: 'A copy needs the stored state of a joined document, and Millrace could neither read nor create it.',
-    hint: 'Check the state container. Millrace reads the page again.',
-    retryable: true,
-  },
   poison: {
     meaning: 'One or more changes can’t be applied, however often Millrace tries.',
     hint: 'Correct the projection or the documents, then run `millrace dead-letters redrive`.',
@@ -17,6 +12,10 @@ export const PROJECTIONS_ERRORS = {
   'reaction-failed': {
     meaning: 'A reaction failed on every attempt.',
     hint: 'Fix the service that the reaction calls, then run `millrace dead-letters redrive`.',
+  },
+  'effect-unfinished': {
+    meaning: 'An effect in `once` began, its host died, and nobody knows whether it ended.',
+    hint: 'Look at the receiver. If it happened, run `millrace dead-letters discard`. If not, run `millrace projections rerun` for the document, then discard the letter.',
   },
   'sink-occupied': {
     meaning: 'The sink already has a document with this id, and another writer wrote it.',
@@ -36,7 +35,7 @@ export const PROJECTIONS_ERRORS = {
   },
   'place-changed': {
     meaning:
-      'The id or the partition key of a copy would change: it depends on a joined document, or on a field that changed.',
+      'The id or the partition key of a copy, or the group of a `stable` aggregate, would change: it depends on a joined document, or on a field that changed.',
     hint: 'Take the id and the partition key from fields that never change, such as the document’s own id.',
   },
 } as const satisfies ErrorCatalogue;

@@ -3,11 +3,12 @@ import { formatOf } from '../base/format.ts';
 import { canonical, digest } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import type { Change, Identity, Key, Version } from '../feed/reading/change.ts';
-import type { SinkDocument, DocumentAccess, Write } from '../access/document-access.ts';
-import { untilDone } from './conflict.ts';
+import type { SinkDocument, DocumentAccess } from '../access/document-access.ts';
+import { changeDocument } from '../access/change.ts';
+import { stateDocument } from './state-document.ts';
 import { Guess } from './create-first.ts';
+import { type JoinUses, compareUses, usesOf } from './join-use.ts';
 import { standing } from './stamp.ts';
-import { projectionsError } from './errors.ts';
 
 /** The access sends many of them in one request. */
 const AT_ONCE = 512;
@@ -24,6 +25,8 @@ export const placeId = (place: SinkPlace): string => canonical([place.key, place
 export interface Targeted<P extends SinkPlace = SinkPlace> {
   readonly change: Change;
   readonly places: readonly P[];
+  /** Of a copy that waits for joined documents: the states that determined the places. */
+  readonly joined?: { readonly joins: JoinUses; readonly waits: boolean } | undefined;
 }
 
 /** A change whose locator is written: its state may be written at `places`, and must be retracted at `departed`. */
@@ -33,7 +36,8 @@ export interface Located<P extends SinkPlace = SinkPlace> extends Targeted<P> {
 }
 
 /** Whether a change left a place, or all places: its locator is pruned once nothing is stored there. */
-export const locatorHasLeft = ({ departed, places }: Located): boolean => departed.length > 0 || places.length === 0;
+export const locatorHasLeft = ({ departed, places, joined }: Located): boolean =>
+  departed.length > 0 || (places.length === 0 && joined?.waits !== true);
 
 export interface LocatorDocument {
   readonly id: string;
@@ -43,6 +47,9 @@ export interface LocatorDocument {
   readonly source: { readonly container: string; readonly key: Key; readonly id: string };
   readonly version: Version;
   readonly places: readonly SinkPlace[];
+  readonly joins?: JoinUses;
+  /** A joined document is missing (COPY-J4). */
+  readonly waits?: true;
   /** Set once the document is gone. The locator outlives it by this time, so that a late change is still known as old. */
   readonly ttl?: number;
 }
@@ -61,9 +68,16 @@ export class Locators {
     this.#projection = projection;
   }
 
-  /** Advances the locators. The result lacks the changes that are older than their locator: they need no work. */
-  async advance<P extends SinkPlace>(targeted: readonly Targeted<P>[], sink: DocumentAccess): Promise<Located<P>[]> {
-    const located = await mapSettled(targeted, (one) => this.#advanceOne(one, sink), { concurrency: AT_ONCE });
+  /**
+   * Advances the locators. The result lacks the changes that are older than their locator: they need no work. It lacks
+   * those too whose joined state is older than the one that determined the stored places: `stale` gets them.
+   */
+  async advance<P extends SinkPlace>(
+    targeted: readonly Targeted<P>[],
+    sink: DocumentAccess,
+    stale?: (one: Targeted<P>) => void,
+  ): Promise<Located<P>[]> {
+    const located = await mapSettled(targeted, (one) => this.#advanceOne(one, sink, stale), { concurrency: AT_ONCE });
     return located.filter((one) => one !== undefined);
   }
 
@@ -74,14 +88,10 @@ export class Locators {
   async prune(located: readonly Located[], sink: DocumentAccess): Promise<void> {
     await mapSettled(
       located,
-      ({ change, places, locator: { pk, id, etag } }) => {
-        const body = this.#document(
-          pk,
-          id,
-          change,
-          places.map((place) => ({ key: place.key, id: place.id })),
-        );
-        const pruned = places.length === 0 ? { ...body, ttl: TOMBSTONE_TTL_S } : body;
+      ({ change, places, joined, locator: { pk, id, etag } }) => {
+        const kept = places.map((place) => ({ key: place.key, id: place.id }));
+        const body = this.#document(pk, id, { change, places: kept, joined });
+        const pruned = places.length === 0 && !joined?.waits ? { ...body, ttl: TOMBSTONE_TTL_S } : body;
         return sink.commit(this.#container, [pk], [{ op: 'replace', id, body: pruned, ifMatch: etag }]);
       },
       { concurrency: AT_ONCE },
@@ -89,40 +99,42 @@ export class Locators {
   }
 
   async #advanceOne<P extends SinkPlace>(
-    { change, places }: Targeted<P>,
+    one: Targeted<P>,
     sink: DocumentAccess,
+    stale?: (one: Targeted<P>) => void,
   ): Promise<Located<P> | undefined> {
-    const pk = this.#partition(change);
-    const { id } = locatorAt(this.#projection, change);
+    const { change, places, joined } = one;
+    const { pk, id } = locatorAt(this.#projection, change);
     const wanted = new Map(places.map((place) => [placeId(place), { key: place.key, id: place.id }]));
     let result: Located<P> | undefined;
-    await untilDone(`The locator of ${change.container}/${change.id}`, async (first) => {
-      const stored = await this.#guess.read(first, async () => (await sink.read(this.#container, [pk], [id]))[0]);
-      const known = stored as (SinkDocument & LocatorDocument) | undefined;
+    const what = `The locator of ${change.container}/${change.id}`;
+    const of = stateDocument(this.#container, pk, id, { what, kind: 'a locator' });
+    const decide = async (
+      known: (SinkDocument & LocatorDocument) | undefined,
+    ): Promise<LocatorDocument | undefined> => {
       const order = known ? await standing(change, known.version, sink) : 'newer';
       result = undefined;
-      if (order === 'older') return true;
+      if (order === 'older') return undefined;
+      const joins = joined ? compareUses(joined.joins, known?.joins) : 'same';
+      if (joins === 'older') {
+        stale?.(one);
+        return undefined;
+      }
       const departed = (known?.places ?? []).filter((place) => !wanted.has(placeId(place)));
-      result = { change, places, departed, locator: { pk, id, etag: known?._etag ?? '' } };
-      const body = this.#document(pk, id, change, [...wanted.values(), ...departed]);
+      result = { ...one, departed, locator: { pk, id, etag: known?._etag ?? '' } };
+      const body = this.#document(pk, id, { change, places: [...wanted.values(), ...departed], joined });
       // A duplicate that adds no place needs no write: the intent is stored already.
-      if (known && order === 'same' && body.places.length === known.places.length) return true;
-      const write: Write = known ? { op: 'replace', id, body, ifMatch: known._etag } : { op: 'create', id, body };
-      const answer = await sink.commit(this.#container, [pk], [write]);
-      if (answer.kind === 'refused')
-        throw projectionsError('state-refused', `The state container refused a locator: ${answer.why}`);
-      if (answer.kind === 'conflict') return false;
-      result = { ...result, locator: { pk, id, etag: answer.etags[0] ?? '' } };
-      return true;
-    });
-    return result;
+      const isStored = order === 'same' && joins === 'same' && known?.waits === body.waits;
+      return isStored && body.places.length === known?.places.length ? undefined : body;
+    };
+    const etag = await changeDocument(sink, of, decide, (first, stored) => this.#guess.read(first, stored));
+    return result && (etag === undefined ? result : { ...result, locator: { pk, id, etag } });
   }
 
   #document(
     pk: string,
     id: string,
-    { container, key, id: source, version }: Change,
-    places: readonly SinkPlace[],
+    { change: { container, key, id: source, version }, places, joined }: Targeted,
   ): LocatorDocument {
     return {
       id,
@@ -133,11 +145,9 @@ export class Locators {
       source: { container, key, id: source },
       version,
       places,
+      ...(joined && { joins: usesOf(joined.joins) }),
+      ...(joined?.waits && { waits: true as const }),
     };
-  }
-
-  #partition(change: Change): string {
-    return locatorAt(this.#projection, change).pk;
   }
 }
 

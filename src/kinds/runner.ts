@@ -1,3 +1,4 @@
+import { canonical } from '../base/json.ts';
 import { MillraceError, messageOf } from '../base/errors.ts';
 import type { SourceRef } from '../pipeline/specs.ts';
 import type { Change } from '../feed/reading/change.ts';
@@ -87,10 +88,18 @@ export const ifNoThrow =
 export const asRefusal = (error: unknown): MillraceError =>
   error instanceof MillraceError ? error : projectionsError('projection-threw', messageOf(error), { cause: error });
 
+/** Names the document of a change, as one of its type. */
+export const placeText = ({ container, type, key, id }: Change): string => canonical([container, type, key, id]);
+
 /** The last change of each document, in feed order: it supersedes the others of the page (AGG-G12). */
 export function lastOfEach(changes: readonly Change[]): Change[] {
   const last = new Map<string, Change>();
-  for (const change of changes) last.set(`${change.container}\n${JSON.stringify(change.key)}\n${change.id}`, change);
+  for (const change of changes) {
+    const name = `${change.container}\n${JSON.stringify(change.key)}\n${change.id}`;
+    // It stands where its last version stands: what took a place that it had left comes after it.
+    last.delete(name);
+    last.set(name, change);
+  }
   return last.size === changes.length ? [...changes] : [...last.values()];
 }
 

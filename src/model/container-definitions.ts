@@ -1,6 +1,6 @@
 // The changes that `millrace model apply` makes, as data; the calls to Cosmos DB are elsewhere.
 import { canonical } from '../base/json.ts';
-import type { Container, IndexingPolicy, Model } from './model.ts';
+import type { Container, IndexingPolicy, Model, VectorField } from './model.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
 /** A container as Cosmos DB's API states it, with its throughput, which the API takes as a separate option. */
@@ -16,6 +16,7 @@ export interface ContainerDefinition {
   readonly uniqueKeyPolicy?: { readonly uniqueKeys: readonly { readonly paths: readonly string[] }[] };
   /** Keeps every version and deletion for the all-versions feed, `retentionDuration` in minutes. */
   readonly changeFeedPolicy?: { readonly retentionDuration: number };
+  readonly vectorEmbeddingPolicy?: { readonly vectorEmbeddings: readonly VectorField[] };
   readonly throughput?: Container['throughput'];
 }
 
@@ -37,7 +38,7 @@ export const containerDefinitions = (
   sinks: ReadonlySet<string> = new Set(needs.keys()),
 ): ContainerDefinition[] =>
   model.containers.map((container) => {
-    const { name, partitionKey, uniqueKeys, throughput } = container;
+    const { name, partitionKey, uniqueKeys, vectors, throughput } = container;
     const indexingPolicy = withPaths(container.indexingPolicy, needs.get(name) ?? new Set());
     if (partitionKey.length === 0 || partitionKey.length > 3) {
       const { file, line } = container.at;
@@ -51,6 +52,7 @@ export const containerDefinitions = (
       ...(indexingPolicy && { indexingPolicy }),
       ...(defaultTtl !== undefined && { defaultTtl }),
       ...(uniqueKeys && { uniqueKeyPolicy: { uniqueKeys } }),
+      ...(vectors && { vectorEmbeddingPolicy: { vectorEmbeddings: vectors } }),
       ...(throughput && { throughput }),
     };
   });

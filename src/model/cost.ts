@@ -1,8 +1,8 @@
 // RU/s and costs by container, pattern and projection; every figure has its terms.
 import type { ModelDocuments } from './documents.ts';
-import { HOURS_PER_MONTH, type ProfileName, type RuleSettings } from './estimate.ts';
+import { HOURS_PER_MONTH, queryRu } from './estimate.ts';
 import { type Term, sum } from './rules/facts.ts';
-import { type CheckOptions, factsOf } from './rules/index.ts';
+import { factsOf } from './rules/index.ts';
 
 export interface ContainerCost {
   readonly name: string;
@@ -33,19 +33,13 @@ export interface ProjectionCost {
 }
 
 export interface Costs {
-  readonly profile: ProfileName;
   readonly containers: readonly ContainerCost[];
   readonly projections: readonly ProjectionCost[];
 }
 
-/** The model's cost by one profile. */
-export function costsOf(documents: ModelDocuments, profile: ProfileName, options: CheckOptions = {}): Costs {
-  const facts = factsOf(documents, {
-    ...options,
-    settings: { ...options.settings, profile } satisfies Partial<RuleSettings>,
-  });
+export function costsOf(documents: ModelDocuments): Costs {
+  const facts = factsOf(documents);
   const containers = facts.containers.map((detail): ContainerCost => {
-    // Stated RU come from the documents and are the same for every profile; estimates differ.
     const terms = facts.load(detail);
     const peak = sum(terms.map(({ perSecond, ru }) => perSecond * ru));
     const average = sum(facts.load(detail, 'average').map(({ perSecond, ru }) => perSecond * ru));
@@ -72,10 +66,7 @@ export function costsOf(documents: ModelDocuments, profile: ProfileName, options
         : sum(
             facts.accesses
               .filter(({ row: { ids }, write }) => !write && ids.some((id) => row.serves.includes(id)))
-              .map(
-                ({ peak = 0, ru }) =>
-                  peak * Math.max(0, facts.profile.query(source.size.average) + 2.5 * partitions - ru),
-              ),
+              .map(({ peak = 0, ru }) => peak * Math.max(0, queryRu(source.size.average) + 2.5 * partitions - ru)),
           );
     return [
       {
@@ -88,7 +79,7 @@ export function costsOf(documents: ModelDocuments, profile: ProfileName, options
       },
     ];
   });
-  return { profile, containers, projections };
+  return { containers, projections };
 }
 
 /** Autoscale is billed by the highest RU/s of the hour, at least a tenth of the maximum; manual throughput is always full. */

@@ -1,7 +1,8 @@
 // Compares real documents with the examples of the data model. Pure: the caller passes the samples.
 import { isObject } from '../base/json.ts';
+import { isMap } from './redaction.ts';
 import type { ContainerDetail } from './documents.ts';
-import { type DocumentType, exampleValueAt } from './model.ts';
+import { type Container, type DocumentType, exampleValueAt } from './model.ts';
 
 export type AccountDoc = Readonly<Record<string, unknown>>;
 
@@ -29,10 +30,15 @@ const SIZE_FACTOR = 2;
 
 /**
  * Differences between sampled documents of one container and its examples, in both directions. `samples`: documents
- * without the fields that Cosmos DB and Millrace add, and without Millrace's own documents.
+ * without the fields that Cosmos DB and Millrace add, and without Millrace's own documents. `size`: what the document states.
+ * `derived`: types that a projection writes, which need no example.
  */
-export function driftOf(detail: ContainerDetail, samples: readonly AccountDoc[]): AccountDrift[] {
-  const { name, partitionKey, types, defaultTtl } = detail.container;
+export function driftOf(
+  { name, partitionKey, types, defaultTtl }: Container,
+  samples: readonly AccountDoc[],
+  size?: ContainerDetail['size'],
+  derived: readonly string[] = [],
+): AccountDrift[] {
   if (samples.length === 0) return [];
   const found: AccountDrift[] = [];
   const own = (kind: AccountDrift['kind'], what: string): number => found.push({ container: name, kind, what });
@@ -40,11 +46,11 @@ export function driftOf(detail: ContainerDetail, samples: readonly AccountDoc[])
     const lacking = samples.filter((doc) => exampleValueAt(doc, path) === undefined).length;
     if (lacking > 0) own('key', `${lacking} of ${samples.length} documents lack the key path ${path}`);
   }
-  const typed = Map.groupBy(samples, (doc) => typeNameOf(doc, name));
+  const typed = Map.groupBy(samples, (doc) => typeNameOf(doc, name, types));
   for (const [type, documents] of typed) {
     const shown = types.find((of) => of.name === type);
     if (shown && shown.examples.length > 0) found.push(...fieldDrift(name, shown, documents));
-    else
+    else if (!derived.includes(type))
       found.push({
         container: name,
         type,
@@ -54,14 +60,13 @@ export function driftOf(detail: ContainerDetail, samples: readonly AccountDoc[])
   }
   const bytes = samples.map((doc) => Buffer.byteLength(JSON.stringify(doc)));
   const average = bytes.reduce((sum, one) => sum + one, 0) / bytes.length;
-  const { size } = detail;
-  if (average > SIZE_FACTOR * size.average)
+  if (size && average > SIZE_FACTOR * size.average)
     own(
       'size',
       `the average is ${Math.round(average)} B; ${size.stated ? 'the document states' : 'the examples have'} ${Math.round(size.average)} B`,
     );
   const largest = Math.max(...bytes);
-  if (size.stated && largest > size.max)
+  if (size?.stated && largest > size.max)
     own('size', `the largest has ${largest} B; the document states at most ${Math.round(size.max)} B`);
   const expiring = samples.filter(({ ttl }) => typeof ttl === 'number').length;
   if (expiring > 0 && defaultTtl === undefined)
@@ -69,9 +74,19 @@ export function driftOf(detail: ContainerDetail, samples: readonly AccountDoc[])
   return found;
 }
 
-/** The name of a type, as the reader uses it: the container's name in lower case if documents have no `type`. */
-export const typeNameOf = ({ type }: AccountDoc, container: string): string =>
-  typeof type === 'string' && type !== '' ? type : container.toLowerCase();
+/**
+ * The type that a field of its own names, as `type` or another that a model.ts declares with that one value. Otherwise as the
+ * reader of documents has it: the container's name in lower case if documents have no `type`.
+ */
+function typeNameOf(doc: AccountDoc, container: string, types: readonly DocumentType[]): string {
+  const named = types.find(({ name, fields }) =>
+    Object.entries(fields).some(
+      ([field, { values }]) => values?.length === 1 && values[0] === name && doc[field] === name,
+    ),
+  );
+  const { type } = doc;
+  return named?.name ?? (typeof type === 'string' && type !== '' ? type : container.toLowerCase());
+}
 
 function fieldDrift(
   container: string,
@@ -124,7 +139,7 @@ export function accountShapeOf(doc: unknown): Shape {
     const kinds = shape.get(path) ?? new Set();
     shape.set(path, kinds.add(kind));
     if (Array.isArray(value)) for (const element of value) visit(element, `${path}[]`);
-    else if (isObject(value))
+    else if (isObject(value) && !isMap(value))
       for (const [field, member] of Object.entries(value)) visit(member, path === '' ? field : `${path}.${field}`);
   };
   visit(doc, '');

@@ -29,32 +29,36 @@ type Doc = Readonly<Record<string, unknown>>;
 
 /**
  * The fields that examples show: `int` where all numbers are whole, `moment` where all texts are moments in UTC, `any` where
- * kinds are mixed or only null is shown, optional where an example lacks the field.
+ * kinds are mixed, only null is shown or an object `isMap`, optional where an example lacks the field.
  */
-export function fieldsOf(examples: readonly Doc[]): Fields {
+export function fieldsOf(examples: readonly Doc[], isMap = (_value: Doc): boolean => false): Fields {
   const names = new Set(examples.flatMap((example) => Object.keys(example)));
   return Object.fromEntries(
     [...names].map((name) => {
       const having = examples.filter((example) => Object.hasOwn(example, name));
-      const field = fieldOf(having.map((example) => example[name]));
+      const field = fieldOf(
+        having.map((example) => example[name]),
+        isMap,
+      );
       return [name, having.length < examples.length ? { ...field, isOptional: true } : field];
     }),
   );
 }
 
-function fieldOf(values: readonly unknown[]): Field {
+function fieldOf(values: readonly unknown[], isMap: (value: Doc) => boolean): Field {
   const known = values.filter((value) => value !== null);
-  const field = kindOf(known);
+  const field = kindOf(known, isMap);
   return known.length < values.length && field.kind !== 'any' ? { ...field, isNullable: true } : field;
 }
 
-function kindOf(values: readonly unknown[]): Field {
+function kindOf(values: readonly unknown[], isMap: (value: Doc) => boolean): Field {
   if (values.length === 0) return { kind: 'any' };
   if (values.every(Array.isArray)) {
     const elements = values.flat() as unknown[];
-    return { kind: 'list', ...(elements.length > 0 && { element: fieldOf(elements) }) };
+    return { kind: 'list', ...(elements.length > 0 && { element: fieldOf(elements, isMap) }) };
   }
-  if (values.every(isObject)) return { kind: 'object', fields: fieldsOf(values) };
+  if (values.every(isObject))
+    return values.some(isMap) ? { kind: 'any' } : { kind: 'object', fields: fieldsOf(values, isMap) };
   if (values.every((value) => typeof value === 'boolean')) return { kind: 'bool' };
   if (values.every((value) => typeof value === 'number'))
     return { kind: values.every(Number.isSafeInteger) ? 'int' : 'number' };

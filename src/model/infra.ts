@@ -37,6 +37,7 @@ function symbols(names: readonly string[]): Map<string, string> {
  */
 export function containersModule(title: string, definitions: readonly ContainerDefinition[]): string {
   const names = symbols(definitions.map(({ id }) => id));
+  const own: string[] = [];
   const resources = definitions.map(({ throughput, ...definition }) => {
     // The resource manager knows no change feed policy (ASM-F19); infra/all-versions-feed.mjs switches the feed on.
     const { changeFeedPolicy: _, ...resource } = definition;
@@ -46,6 +47,8 @@ export function containersModule(title: string, definitions: readonly ContainerD
         : throughput.kind === 'autoscale'
           ? `serverless ? {} : {\n      autoscaleSettings: {\n        maxThroughput: min(mostThroughput, ${throughput.max})\n      }\n    }`
           : `serverless ? {} : {\n      throughput: min(mostThroughput, ${throughput.max})\n    }`;
+    if (throughput !== undefined)
+      own.push(`  {\n    name: ${literal(resource.id, '')}\n    throughput: ${options}\n  }\n`);
     return `resource ${names.get(resource.id) ?? ''} 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
   parent: database
   name: ${literal(resource.id, '')}
@@ -70,6 +73,12 @@ param serverless bool = false
 @description('Upper limit for the RU/s of each container, even if the model states more. Use a multiple of 1,000 for autoscale.')
 param mostThroughput int = 1000000
 
+@description('The throughput bucket of bulk work, 1 to 5; 0: none.')
+param bulkBucket int = 0
+
+@description('The percentage of its container that the bucket may take; 0: the bucket is not made here.')
+param bulkPercentage int = 0
+
 resource account 'Microsoft.DocumentDB/databaseAccounts@2025-10-15' existing = {
   name: accountName
 }
@@ -79,5 +88,25 @@ resource database 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases@2025-10-15
   name: databaseName
 }
 
-${resources.join('\n')}`.replace(/\n+$/, '\n');
+${resources.join('\n')}
+var own = [
+${own.join('')}]
+
+// Only previews of the resource manager's API know buckets (ASM-A16).
+resource buckets 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/throughputSettings@2025-11-01-preview' = [for one in own: if (bulkBucket > 0 && bulkPercentage > 0 && !serverless) {
+  name: '\${accountName}/\${databaseName}/\${one.name}/default'
+  properties: {
+    resource: union(one.throughput, {
+      throughputBuckets: [
+        {
+          id: bulkBucket
+          maxThroughputPercentage: bulkPercentage
+        }
+      ]
+    })
+  }
+  dependsOn: [
+${[...names.values()].map((symbol) => `    ${symbol}\n`).join('')}  ]
+}]
+`.replace(/\n+$/, '\n');
 }

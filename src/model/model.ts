@@ -27,6 +27,14 @@ export interface IndexingPolicy {
   }[])[];
 }
 
+/** One entry of a vector policy, as Cosmos DB's API has it. */
+export interface VectorField {
+  readonly path: string;
+  readonly dataType: 'float32' | 'float16' | 'uint8' | 'int8';
+  readonly dimensions: number;
+  readonly distanceFunction: 'cosine' | 'dotproduct' | 'euclidean';
+}
+
 export interface DocumentType {
   /** Value of the discriminator `type`; the container's name in lower case if its examples have no `type`. */
   readonly name: string;
@@ -47,6 +55,8 @@ export interface Container {
   /** Seconds; -1: on, but only items with a `ttl` expire; absent: off. */
   readonly defaultTtl?: number;
   readonly uniqueKeys?: readonly { readonly paths: readonly string[] }[];
+  /** The vector policy: fields with vectors, which others may write. */
+  readonly vectors?: readonly VectorField[];
   /** RU/s. */
   readonly throughput?: { readonly kind: 'autoscale' | 'manual'; readonly max: number };
   /** The document calls it reference data, or says that all tenants share it. Absent: it doesn't. */

@@ -33,6 +33,13 @@ export function typeOfKey(text: string): KeyTypeWord | 'any' {
   return 'text';
 }
 
+/** The bounds of a range such as `[100, 200)`; none if the text is no range. */
+export const rangeNamed = (text: string): readonly string[] =>
+  /^\[([^,]+,[^,]+)\)$/
+    .exec(text.trim())?.[1]
+    ?.split(',')
+    .map((bound) => bound.trim()) ?? [];
+
 /** A bound of a range as a number that sorts as the key does; undefined: it has no order here. */
 export function boundOf(text: string, end: 'low' | 'high'): bigint | number | undefined {
   const value = text.trim();

@@ -1,6 +1,7 @@
 import type { Container, PartitionKey, SqlParameter } from '@azure/cosmos';
 import pMap from 'p-map';
 import { digest, isObject } from '../base/json.ts';
+import { hiding } from '../cosmos/own-documents.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { type OrderTerm, type Rank, compareRanks, orderText, rankOf } from './order.ts';
 import { sharedError } from '../base/shared-errors.ts';
@@ -10,6 +11,8 @@ export interface ShardQuery {
   readonly partitionKeys: readonly PartitionKey[];
   /** A condition on document `c`, such as `c.type = 'view' AND c.at >= @from`; absent: all documents of the keys. */
   readonly where?: string;
+  /** True: the documents that Millrace stores for itself come too. Default false. */
+  readonly withOwn?: boolean;
   readonly parameters?: readonly SqlParameter[];
   /** Two terms or more need a composite index. */
   readonly orderBy: readonly OrderTerm[];
@@ -28,7 +31,7 @@ export interface ShardPage<T> {
 }
 
 /** The position in one shard: the page that begins at `token`, of which everything up to `last` has been returned. */
-interface Place {
+interface ShardPosition {
   readonly token?: string;
   readonly last?: { readonly id: string; readonly rank: Rank };
   readonly done?: true;
@@ -48,7 +51,12 @@ export async function readShards<T extends Row>(container: Container, query: Sha
   const { partitionKeys, orderBy, pageSize = 100, concurrency = 32 } = query;
   if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 1_000)
     throw sharedError('option-invalid', `${pageSize} is not a valid page size`);
-  const text = `SELECT * FROM c${query.where === undefined ? '' : ` WHERE (${query.where})`} ORDER BY ${orderText(orderBy)}`;
+  const conditions = [
+    ...(query.where === undefined ? [] : [`(${query.where})`]),
+    ...(query.withOwn ? [] : hiding('c')),
+  ];
+  const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
+  const text = `SELECT * FROM c${where} ORDER BY ${orderText(orderBy)}`;
   const asked = digest([partitionKeys, text, query.parameters ?? []]);
   const places = parse(query.continuation, asked, partitionKeys.length);
   // Twice the fair share of a shard, so that most pages need no second request of it.
@@ -105,9 +113,9 @@ class Shard<T extends Row> {
   /** The token of the page after the current one. */
   #next: string | undefined;
   #fetched = false;
-  place: Place;
+  place: ShardPosition;
 
-  constructor(place: Place, terms: readonly OrderTerm[], fetch: Fetch<T>) {
+  constructor(place: ShardPosition, terms: readonly OrderTerm[], fetch: Fetch<T>) {
     this.place = place;
     this.#terms = terms;
     this.#fetch = fetch;
@@ -152,7 +160,7 @@ class Shard<T extends Row> {
 /** The rows after the last returned document; if that is gone, the rows that are not ordered before it. */
 function rest<T extends Row>(
   rows: readonly T[],
-  last: NonNullable<Place['last']>,
+  last: NonNullable<ShardPosition['last']>,
   terms: readonly OrderTerm[],
 ): readonly T[] {
   const at = rows.findIndex((row) => row.id === last.id && compareRanks(rankOf(row, terms), last.rank, terms) === 0);
@@ -160,7 +168,7 @@ function rest<T extends Row>(
   return rows.filter((row) => compareRanks(rankOf(row, terms), last.rank, terms) >= 0);
 }
 
-function parse(continuation: string | undefined, asked: string, shards: number): readonly Place[] {
+function parse(continuation: string | undefined, asked: string, shards: number): readonly ShardPosition[] {
   if (continuation === undefined) return [];
   const state = decoded(continuation);
   if (
@@ -169,7 +177,7 @@ function parse(continuation: string | undefined, asked: string, shards: number):
     Array.isArray(state['places']) &&
     state['places'].length === shards
   )
-    return state['places'] as Place[];
+    return state['places'] as ShardPosition[];
   throw sharedError('continuation-invalid', 'The continuation does not belong to this query', {
     hint: 'Pass the continuation as it was returned, with the same keys, condition, parameters and order.',
   });

@@ -22,7 +22,7 @@ export function allVersionsSource(spec: DerivedSpec, sources: readonly SourceRul
 }
 
 /**
- * For the function app, whose triggers read latest versions unless a preview of the service is allowed.
+ * For the function app, whose triggers read latest versions unless the setting says otherwise.
  * @throws UsageError `all-versions-feed`
  */
 export function refuseTriggers({ sources }: Pick<Pipeline, 'sources'>, read: readonly string[]): void {
@@ -33,7 +33,7 @@ export function refuseTriggers({ sources }: Pick<Pipeline, 'sources'>, read: rea
     'all-versions-feed',
     `The pipeline reads ${container} by its all-versions feed, but the app's triggers read latest versions: hard deletes would be lost`,
     {
-      hint: "Run the pipeline with `millrace run`. Or remove `feed: 'all-versions'` from `source()`, and mark deleted documents. `TRIGGER_ALL_VERSIONS=preview` allows the trigger's preview of this feed.",
+      hint: "Run the pipeline with `millrace run`. Or remove `feed: 'all-versions'` from `source()`, and mark deleted documents. Or set `TRIGGER_ALL_VERSIONS=on`: then triggers read this feed, by leases of their own.",
     },
   );
 }

@@ -1,4 +1,5 @@
-import type { CopySpec, DerivedSpec, Finding, SourceRef } from './specs.ts';
+import type { Model } from '../model/model.ts';
+import type { CopySpec, DerivedSpec, Doc, Finding, Pipeline, SourceRef } from './specs.ts';
 import { GLOBAL, type Options } from './types.ts';
 
 /** What a builder returns: the projection's spec, and the findings that `definePipeline` reports. */
@@ -136,3 +137,16 @@ export const isGlobal = (of: SourceRef): boolean => GLOBAL in of;
 export const same = (a: SourceRef, b: SourceRef): boolean => a.container === b.container && a.type === b.type;
 export const ref = (of: SourceRef): string => `${of.container} (${of.type})`;
 export const plain = ({ container, type }: SourceRef): SourceRef => ({ container, type });
+
+/** The model's examples of documents that no projection writes, by container. */
+export function sourceExamples(
+  { projections }: Pick<Pipeline, 'projections'>,
+  { containers }: Model,
+): { readonly container: string; readonly examples: readonly Doc[] }[] {
+  return containers.flatMap(({ name, types }) => {
+    const own = types.filter(
+      (type) => !projections.some(({ into }) => into.container === name && into.type === type.name),
+    );
+    return own.length === 0 ? [] : [{ container: name, examples: own.flatMap(({ examples }) => examples) }];
+  });
+}

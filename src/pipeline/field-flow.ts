@@ -3,7 +3,16 @@ import { isObject } from '../base/json.ts';
 import { type Model, examplesOf } from '../model/model.ts';
 import { typeRules } from './discriminator.ts';
 import { ref, same } from './declaration.ts';
-import type { AggregateSpec, Doc, EmbedSpec, Pipeline, ProjectionSpec, SourceRef, SourceRules } from './specs.ts';
+import {
+  type AggregateSpec,
+  type Doc,
+  type EmbedSpec,
+  type Pipeline,
+  type ProjectionSpec,
+  type SourceRef,
+  type SourceRules,
+  lacksJoined,
+} from './specs.ts';
 import { sourcesOf } from './pipeline.ts';
 import { attempt, watched } from './watched.ts';
 
@@ -99,7 +108,7 @@ function flowsOf({ projections, embeds, sources }: Pipeline, model: Model): Flow
 }
 
 /** The fields that a projection of whole documents reads, by type; a type without examples is left out. */
-function readByWhole(spec: ProjectionSpec, model: Model, rules: readonly SourceRules[]): Map<string, Fields> {
+export function readByWhole(spec: ProjectionSpec, model: Model, rules: readonly SourceRules[]): Map<string, Fields> {
   const reads = new Map<string, Set<string>>();
   const watch = (of: SourceRef): Doc[] => {
     const docs = [...examples(model, of, rules)];
@@ -116,7 +125,8 @@ function readByWhole(spec: ProjectionSpec, model: Model, rules: readonly SourceR
     attempt(() => spec.where?.(doc));
     if (spec.kind === 'copy') {
       for (const { on } of spec.joins) Object.values(on).forEach((field) => doc[field]);
-      attempt(() => spec.map(doc, Object.fromEntries(joined)));
+      const given = Object.fromEntries(joined);
+      attempt(() => lacksJoined(spec, given) || spec.map(doc, given));
     } else if (spec.kind === 'reference') attempt(() => spec.map(doc));
     else attempt(() => readByAggregate(spec, doc));
   }

@@ -3,7 +3,18 @@
 import { canonical, digest, isObject } from '../base/json.ts';
 import { type Model, examplesOf, keyPathsOf, exampleValueAt } from '../model/model.ts';
 import { typeRules } from './discriminator.ts';
-import type { Doc, EmbedSpec, MeasureSpec, Pipeline, ProjectionSpec, SourceRules, TableSpec } from './specs.ts';
+import {
+  type CopySpec,
+  type Doc,
+  type EmbedSpec,
+  type Pipeline,
+  type ProjectionSpec,
+  type SourceRules,
+  type TableSpec,
+  lacksJoined,
+} from './specs.ts';
+import type { MeasureSpec } from './builders/measures.ts';
+import { joinedExample } from './joined-examples.ts';
 import { type Column, layoutOf } from './tables/layout.ts';
 import { aggregateId, sinkDocumentId } from './sink-id.ts';
 
@@ -49,8 +60,9 @@ function compute(spec: FingerprintedSpec, model: Model, pipeline: Pick<Pipeline,
 export function incompatibilities(before: Fingerprint, now: Fingerprint): string[] {
   const parts = differences(before.parts, now.parts, '');
   const moved = Object.entries(now.places).find(([example, place]) => (before.places[example] ?? place) !== place);
+  const lay = (place = ''): string => (place === canonical([]) ? 'nowhere' : `at ${place}`);
   return moved
-    ? [...parts, `the document of an example was at ${before.places[moved[0]] ?? ''} and is now at ${moved[1]}`]
+    ? [...parts, `the document of an example was ${lay(before.places[moved[0]])} and is now ${lay(moved[1])}`]
     : parts;
 }
 
@@ -125,10 +137,9 @@ function rowsFor(spec: TableSpec, model: Model, rules: readonly SourceRules[]): 
 }
 
 /** A contribution stores the values of each measure, so stored contributions lack the values of a new measure. */
-const measureForm = (measure: MeasureSpec): unknown => [
-  measure.kind,
-  ...(measure.kind === 'top' ? [measure.n] : []),
-  ...(measure.kind === 'histogram' ? measure.bounds : []),
+const measureForm = ({ kind, ...options }: MeasureSpec): unknown => [
+  kind,
+  ...Object.values(options).flatMap((option) => (typeof option === 'function' ? [] : option)),
 ];
 
 const mapValues = <T>(of: Readonly<Record<string, T>>, map: (value: T) => unknown): Record<string, unknown> =>
@@ -140,11 +151,13 @@ function placesOf(spec: ProjectionSpec, model: Model, rules: readonly SourceRule
   const places: Record<string, string> = {};
   for (const example of examplesOf(model, spec.from).slice(0, MOST_EXAMPLES)) {
     try {
-      const rows = rowsOf(spec, upcast ? upcast(example) : { ...example });
-      if (rows.length > 0)
-        places[digest(example)] = canonical(
-          rows.map((row) => [...keyPaths.map((path) => exampleValueAt(row, path) ?? null), row['id']]),
-        );
+      const doc = upcast ? upcast(example) : { ...example };
+      const joined = spec.kind === 'copy' ? joinedOf(spec, model, doc) : {};
+      const rows = rowsOf(spec, doc, joined);
+      // Without rows too: another `where` leaves what is there where it is, until it is written again.
+      places[digest(Object.values(joined).some((of) => of) ? [example, joined] : example)] = canonical(
+        rows.map((row) => [...keyPaths.map((path) => exampleValueAt(row, path) ?? null), row['id']]),
+      );
     } catch {
       // If a function throws on an example, the example doesn't show where its document lies.
     }
@@ -152,14 +165,20 @@ function placesOf(spec: ProjectionSpec, model: Model, rules: readonly SourceRule
   return places;
 }
 
+/** Only documents that a copy waits for may determine its place. */
+const joinedOf = ({ joins }: CopySpec, model: Model, doc: Doc): Record<string, Doc | null> =>
+  Object.fromEntries(
+    joins.map((join) => [join.name, join.missing === 'wait' ? joinedExample(join, model, doc) : null]),
+  );
+
 /** The sink documents of one source document, with id and key. */
-function rowsOf(spec: ProjectionSpec, doc: Doc): Doc[] {
+function rowsOf(spec: ProjectionSpec, doc: Doc, joined: Readonly<Record<string, Doc | null>>): Doc[] {
   if (spec.where && !spec.where(doc)) return [];
   if (spec.kind === 'aggregate') {
     const groups = (spec.each ? spec.each(doc) : [doc]).map((row) => spec.groupBy(row, doc));
     return groups.map((group) => ({ ...group, id: aggregateId(spec.into.type, group) }));
   }
-  const nothing = spec.kind === 'copy' ? Object.fromEntries(spec.joins.map(({ name }) => [name, null])) : {};
-  const row = spec.map(doc, nothing);
+  if (spec.kind === 'copy' && lacksJoined(spec, joined)) return [];
+  const row = spec.map(doc, joined);
   return [{ ...row, id: sinkDocumentId(String(row['id']), spec.badIds) }];
 }

@@ -1,3 +1,4 @@
+import { foldsOf } from './builders/measures.ts';
 import type { EmbedSpec, ProjectionSpec } from './specs.ts';
 
 /**
@@ -34,9 +35,10 @@ function pathsOf(projection: ProjectionSpec | EmbedSpec): string[] {
     return joins.length > 0 ? ['/_mr/by/?', ...joins] : [];
   }
   // When the contribution with the extreme value is removed, a query finds the next one.
-  const asked = Object.entries(projection.measures).flatMap(([field, { kind }]) => {
-    if (kind === 'top') return [`/values/m/${quoted(field)}/best/?`];
-    return kind === 'min' || kind === 'max' ? [`/values/m/${quoted(field)}/?`] : [];
+  const asked = Object.entries(projection.measures).flatMap(([field, measure]) => {
+    const folds = foldsOf(measure);
+    if (folds === 'best') return [`/values/m/${quoted(field)}/best/?`];
+    return folds === 'least' || folds === 'greatest' ? [`/values/m/${quoted(field)}/?`] : [];
   });
   return asked.length > 0 ? ['/by/?', '/of/?', ...asked] : [];
 }

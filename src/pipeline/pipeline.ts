@@ -9,10 +9,13 @@ import type {
   SourceRef,
   SourceRules,
 } from './specs.ts';
-import { isOutside, projectionId } from './specs.ts';
+import { isEffect } from './kind-facts.ts';
+import { hasLocator, projectionId } from './specs.ts';
+import { counted } from '../base/user-code.ts';
 import { type Declaration, about, error, plain, ref } from './declaration.ts';
 import type { IngestDeclaration } from './builders/ingest.ts';
-import { MODEL, type ModelRef } from '../model/code/define-model.ts';
+import { ignoreFindings } from './ignored.ts';
+import { MODEL, type ModelCode, type ModelRef } from '../model/code/define-model.ts';
 import type { Type } from './types.ts';
 
 export interface SourceOptions<S extends object> {
@@ -32,6 +35,12 @@ export interface SourceOptions<S extends object> {
    * needs continuous backup. It begins when it is first read, never at the container's beginning. Default `latest`.
    */
   readonly feed?: 'latest' | 'all-versions';
+  /**
+   * Fields that others write, and that are no change: `['/embedding', '/enriched/*']`, where `*` is every field of an
+   * object or every element of a list. A version that differs in nothing else has no effect, and no copy or aggregate is
+   * written for it. Default: the container's vectors; `[]`: none.
+   */
+  readonly ignore?: readonly string[];
 }
 
 /** Rules for one source type; a type without rules is never deleted and never upcast. */
@@ -64,7 +73,10 @@ const NAME = /^[a-z0-9-]{1,50}$/;
 
 /** Declares a pipeline, the default export of `pipeline.ts`. It never throws: problems are in `findings`. */
 export function definePipeline(options: PipelineOptions): Pipeline {
-  const { name = 'millrace', tenant, shards, sources = [], projections, ingest = [] } = options;
+  const { name = 'millrace', tenant, shards } = options;
+  const sources = (options.sources ?? []).map((rules) => counted(rules, ref(rules)));
+  const projections = options.projections.map((spec) => counted(spec, projectionId(spec)));
+  const ingest = (options.ingest ?? []).map((spec) => counted(spec, projectionId(spec)));
   const findings: Finding[] = [...projections.flatMap(own), ...ingest.flatMap(own)];
   for (const spec of repeated([...projections, ...ingest], projectionId)) {
     const message = `Two projections are called ${projectionId(spec)}`;
@@ -73,7 +85,8 @@ export function definePipeline(options: PipelineOptions): Pipeline {
   for (const of of repeated(sources, ref)) {
     findings.push(error('source-twice', `Two source() rules name ${ref(of)}`, 'Combine them into one.'));
   }
-  findings.push(...unreadSources(sources, projections));
+  findings.push(...unreadSources(sources, projections), ...untold(options.model[MODEL], sources, projections));
+  findings.push(...sources.flatMap(ignoreFindings));
   for (const of of mixedFeeds(sources)) {
     const hint = 'Give all source() rules of the container the same feed.';
     findings.push(error('source-feeds', `The source() rules of container ${of} name both feeds`, hint));
@@ -94,9 +107,7 @@ export function definePipeline(options: PipelineOptions): Pipeline {
       (projection) => projection.kind === 'copy' || projection.kind === 'aggregate' || projection.kind === 'reference',
     ),
     embeds: projections.filter((projection) => projection.kind === 'embed'),
-    effects: projections.filter(
-      (projection) => projection.kind === 'react' || projection.kind === 'custom' || isOutside(projection),
-    ),
+    effects: projections.filter(isEffect),
     archives: projections
       .filter((projection) => projection.kind === 'archive')
       .map((archive) => byTenant(archive, tenant)),
@@ -126,7 +137,9 @@ const mixedFeeds = (sources: readonly SourceRules[]): string[] =>
 /** The feed shows a hard delete without the document. Without a locator, its place in the sink can't be computed. */
 const unlocated = (sources: readonly SourceRules[], projections: readonly DerivedSpec[]): Finding[] =>
   projections
-    .filter((spec) => (spec.kind === 'copy' || spec.kind === 'aggregate') && spec.stable && spec.onDelete === 'remove')
+    .filter(
+      (spec) => (spec.kind === 'copy' || spec.kind === 'aggregate') && !hasLocator(spec) && spec.onDelete === 'remove',
+    )
     .filter((spec) =>
       sourcesOf(spec)
         .slice(0, 1)
@@ -150,6 +163,27 @@ function unreadSources(sources: readonly SourceRules[], projections: readonly De
       message: `A source() rule names ${ref(of)}, which no projection reads`,
       hint: 'Remove the rule, or declare the projection.',
     }));
+}
+
+/** Types that no field `type` tells, and no rule either: no document of them would ever be read. */
+function untold(
+  { containers }: ModelCode,
+  sources: readonly SourceRules[],
+  projections: readonly DerivedSpec[],
+): Finding[] {
+  const told = new Set(sources.filter(({ discriminator }) => discriminator !== undefined).map(ref));
+  const read = projections
+    .flatMap(sourcesOf)
+    .filter(({ container, type }) => containers[container]?.types[type]?.typed === false);
+  return [...new Set(read.map(ref))]
+    .filter((name) => !told.has(name))
+    .map((name) =>
+      error(
+        'source-untold',
+        `No source() rule says which documents are ${name}: they have no field \`type\``,
+        "Add `source({ of, discriminator: 'FIELD' })` with the type to `sources` of the pipeline; a `source()` elsewhere has no effect.",
+      ),
+    );
 }
 
 /** All declarations of a pipeline that read a change feed. */

@@ -1,7 +1,18 @@
 // Which place each declaration of a pipeline over shards runs in. docs/adr/0051 has the reasons.
 import type { Model, ShardedContainers } from '../model/model.ts';
 import { ref, same } from './declaration.ts';
-import type { DerivedSpec, IngestSpec, Pipeline, PipelinePart, ProjectionSpec, SourceRef, TableSpec } from './specs.ts';
+import { isEffect } from './kind-facts.ts';
+import type {
+  CustomSpec,
+  DerivedSpec,
+  EffectSpec,
+  IngestSpec,
+  Pipeline,
+  PipelinePart,
+  ProjectionSpec,
+  PublishSpec,
+  SourceRef,
+} from './specs.ts';
 
 export type PlaceKind = PipelinePart['place'];
 
@@ -32,6 +43,8 @@ export function specPlaceOf(
   schema: ShardedContainers,
 ): PlaceKind | Misplaced {
   const where = ({ container }: SourceRef): Whereabouts => whereIs(schema, container);
+  if (spec.kind === 'custom') return ofCustom(spec, where);
+  if (isEffect(spec) || spec.kind === 'publish') return ofEffect(spec, pipeline, where(spec.from));
   switch (spec.kind) {
     case 'copy':
     case 'aggregate':
@@ -54,15 +67,6 @@ export function specPlaceOf(
         hint: 'Keep the parents in every shard by a copy into a reference container, and embed from there.',
       };
     }
-    case 'react':
-    case 'send':
-    case 'publish':
-      if (where(spec.from) === 'global') return 'global';
-      if (where(spec.from) === 'sharded') return derivedInShards(spec, pipeline.projections) ?? 'shard';
-      return {
-        why: `Every shard has ${ref(spec.from)}, so it would take effect once for each shard`,
-        hint: 'Declare it for the documents of the global place that the reference container is kept from.',
-      };
     case 'ingest':
       // Hosts of the global place read the hub, and write each document into the shard of its key.
       if (where(spec.into) !== 'reference') return 'global';
@@ -71,16 +75,30 @@ export function specPlaceOf(
         hint: 'Ingest into a container of the global place, and keep the reference container by a copy of it.',
       };
     case 'archive':
-      if (where(spec.from) !== 'reference') return where(spec.from) === 'global' ? 'global' : 'shard';
-      return {
-        why: `Every shard has ${ref(spec.from)}, and would archive it for itself`,
-        hint: 'Declare it for the documents of the global place that the reference container is kept from.',
-      };
-    case 'table':
-      return ofTable(spec, pipeline, where(spec.from));
-    case 'custom':
   }
-  if (spec.sources.every((source) => where(source) === 'global')) return 'global';
+  if (where(spec.from) !== 'reference') return where(spec.from) === 'global' ? 'global' : 'shard';
+  return {
+    why: `Every shard has ${ref(spec.from)}, and would archive it for itself`,
+    hint: 'Declare it for the documents of the global place that the reference container is kept from.',
+  };
+}
+
+/** What takes effect outside, tables too: the rows of all shards are in one database. */
+function ofEffect(
+  spec: Exclude<EffectSpec, CustomSpec> | PublishSpec,
+  { projections }: Pick<Pipeline, 'projections'>,
+  from: Whereabouts,
+): PlaceKind | Misplaced {
+  if (from === 'global') return 'global';
+  if (from === 'sharded') return derivedInShards(spec, projections) ?? 'shard';
+  return {
+    why: `Every shard has ${ref(spec.from)}, so it would take effect once for each shard`,
+    hint: 'Declare it for the documents of the global place that the reference container is kept from.',
+  };
+}
+
+function ofCustom({ sources }: CustomSpec, where: (of: SourceRef) => Whereabouts): PlaceKind | Misplaced {
+  if (sources.every((source) => where(source) === 'global')) return 'global';
   return {
     why: 'A move of keys gives each shard’s hosts changes that no application wrote, and Millrace doesn’t know what a custom projection has written for which shard',
     hint: 'Copy what it reads into a container of the global place, with `into: global(…)`, and let it read that one.',
@@ -134,20 +152,6 @@ function intoGlobal(
       hint: 'Copy the fields that the document has itself, or keep the joined copy in the shards.',
     };
   return derivedInShards(spec, projections) ?? 'shard';
-}
-
-/** The rows of all shards are in one database, which tells versions of a document by its identity. */
-function ofTable(
-  spec: TableSpec,
-  { projections }: Pick<Pipeline, 'projections'>,
-  from: Whereabouts,
-): PlaceKind | Misplaced {
-  if (from === 'global') return 'global';
-  if (from === 'sharded') return derivedInShards(spec, projections) ?? 'shard';
-  return {
-    why: `Every shard has ${ref(spec.from)}, and its rows would be written once for each shard`,
-    hint: 'Declare the table for the documents of the global place that the reference container is kept from.',
-  };
 }
 
 /** Why documents that projections derive in each shard can't come together, or take effect outside. */
@@ -204,5 +208,7 @@ export function containersHere(pipeline: Pipeline, model: Model): Model['contain
 }
 
 /** Whether a part's projection or table is compared with the documents of all shards, in the global place. */
-export const joinsShards = (spec: ProjectionSpec | TableSpec, { part }: Pick<Pipeline, 'part'>): boolean =>
-  part !== undefined && (spec.kind === 'table' || spec.toGlobal === true) && part.inShards.has(spec.from.container);
+export const joinsShards = (spec: DerivedSpec, { part }: Pick<Pipeline, 'part'>): boolean =>
+  part !== undefined &&
+  (spec.kind === 'table' || ('toGlobal' in spec && spec.toGlobal)) &&
+  part.inShards.has(spec.from.container);

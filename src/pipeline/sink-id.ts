@@ -1,3 +1,4 @@
+import { refusalOfId } from '../base/item-id.ts';
 import { isMissing } from '../base/key-level.ts';
 import { digest } from '../base/json.ts';
 import type { Doc } from './specs.ts';
@@ -11,7 +12,7 @@ const LONGEST = 255;
  * the order of properties in user code can't change an id. Different groups of one projection have different ids, as
  * long as `groupBy` returns the same fields for every row.
  *
- * Escaped as `~XX`, one per UTF-8 byte: all but `A-Z a-z 0-9 _ . : @ -` and inner spaces; with that `/ \ # ?`, which
+ * Escaped as `~XX`, one per UTF-8 byte: all but `A-Z a-z 0-9 _ . : @ -` and inner spaces; with that `/ \ #`, which
  * Cosmos DB forbids in ids, can't occur. A number is `~n…`, true and false `~t` and `~f`, null `~z`, so none equals a
  * string. Over 255 bytes: `<type>|~~<digest>`, and `~~<digest>` if the type itself is that long.
  *
@@ -58,20 +59,15 @@ const escape = (text: string): string =>
       [...Buffer.from(char)].map((byte) => `~${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''),
     );
 
-/** Cosmos DB's own limits for ids: 1,023 bytes, none of `/ \ # ?` (Microsoft: "Azure Cosmos DB service quotas"). */
-const FORBIDDEN = /[/\\#?]/;
-const MOST_BYTES = 1_023;
-
 /**
  * The id of a stored copy: the one that `map` returned, or its digest if Cosmos DB doesn't accept that.
  * @throws MillraceError `value-invalid` if `bad` is `park`
  */
 export function sinkDocumentId(id: string, bad: 'hash' | 'park' = 'hash'): string {
-  const bytes = Buffer.byteLength(id);
-  if (!FORBIDDEN.test(id) && bytes <= MOST_BYTES) return id;
+  const why = refusalOfId(id);
+  // Nothing is a name for an empty one.
+  if (why === undefined || id === '') return id;
   if (bad === 'hash') return `~~${digest(id)}`;
-  const why =
-    bytes > MOST_BYTES ? `has ${bytes} bytes; Cosmos DB takes ${MOST_BYTES} at most` : 'contains one of / \\ # ?';
   throw sharedError('value-invalid', `The id ${JSON.stringify(id.slice(0, 60))} ${why}`, {
     hint: "Return another id from `map`, or declare `badIds: 'hash'`.",
   });

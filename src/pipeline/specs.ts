@@ -2,6 +2,7 @@
 // untyped here; the builders check the types.
 
 import type { ModelCode } from '../model/code/define-model.ts';
+import type { MeasureSpec } from './builders/measures.ts';
 import type { Sink, TableStore } from './outside-sink.ts';
 
 export type {
@@ -55,31 +56,20 @@ export interface CopySpec extends Common {
   readonly kind: 'copy';
   readonly joins: readonly Join[];
   where?(doc: Doc): boolean;
-  /** The sink document with its id, without its discriminator. */
+  /** The sink document with its id, without its discriminator. Never called while a joined document is missing that it waits for. */
   map(doc: Doc, joined: Readonly<Record<string, Doc | null>>): Doc;
 }
 
-export type MeasureSpec =
-  | { readonly kind: 'count' }
-  | { readonly kind: 'sum' | 'avg' | 'min' | 'max'; of(row: unknown): number }
-  | { readonly kind: 'distinct'; of(row: unknown): string }
-  | TopSpec
-  | HistogramSpec;
+/** Whether a copy waits for a joined document, which may then determine its place. */
+export const waitsFor = (spec: { readonly kind: string; readonly joins?: readonly Join[] }): boolean =>
+  spec.kind === 'copy' && spec.joins?.some(({ missing }) => missing === 'wait') === true;
 
-/** The `n` rows with the largest `by`; equal ones in the order of their canonical `keep`. */
-export interface TopSpec {
-  readonly kind: 'top';
-  readonly n: number;
-  by(row: unknown): number;
-  keep(row: unknown): Doc;
-}
+/** Whether a joined document is missing that a copy waits for: then `map` must not be called. */
+export const lacksJoined = (spec: CopySpec, joined: Readonly<Record<string, Doc | null>>): boolean =>
+  spec.joins.some(({ name, missing }) => missing === 'wait' && !joined[name]);
 
-/** Rows counted by bucket: below `bounds[0]`, from `bounds[0]` up to `bounds[1]`, …, from the last bound on. */
-export interface HistogramSpec {
-  readonly kind: 'histogram';
-  readonly bounds: readonly number[];
-  of(row: unknown): number;
-}
+/** Whether a locator stores where a document's copy or contributions are. */
+export const hasLocator = (spec: AggregateSpec | CopySpec): boolean => !spec.stable || waitsFor(spec);
 
 export interface AggregateSpec extends Common {
   readonly kind: 'aggregate';
@@ -163,6 +153,8 @@ export interface ReactSpec extends EffectCommon {
   readonly restored: boolean;
   /** Whether it runs if only fields changed that embeds of the pipeline write. */
   readonly echoes: boolean;
+  /** What becomes of an effect in `once` that began and may not have ended. Absent: it has none. */
+  readonly unfinished?: 'again' | 'park';
   when?(doc: Doc): boolean;
   run(doc: Doc, effect: Effect): Promise<void>;
 }
@@ -251,6 +243,8 @@ export interface CustomSpec {
   readonly version: number;
   readonly sources: readonly SourceRef[];
   readonly start?: StartSpec;
+  /** False: it doesn't get a version that differs in ignored fields alone. Absent: it gets each version. */
+  readonly echoes?: boolean;
   apply(changes: readonly unknown[], access: unknown): Promise<void>;
   reset?(scope: ResetScope): Promise<void>;
 }
@@ -323,7 +317,7 @@ export interface PublishSpec {
 }
 
 /** Declarations that can get the history of their sources again by feeds of their own. */
-export type ReplayedSpec = ProjectionSpec | EmbedSpec | SendSpec | TableSpec | CustomSpec | PublishSpec;
+export type ReplayedSpec = ProjectionSpec | EmbedSpec | SendSpec | TableSpec | CustomSpec | PublishSpec | ReactSpec;
 
 /** Everything that is declared in a pipeline's `projections`. */
 export type DerivedSpec = ProjectionSpec | EmbedSpec | EffectSpec | ArchiveSpec | PublishSpec;
@@ -365,6 +359,8 @@ export interface SourceRules extends SourceRef {
   readonly discriminator?: string | ((stored: Doc) => boolean);
   /** Which feed of the container is read. Absent: the latest versions. */
   readonly feed?: 'latest' | 'all-versions';
+  /** Paths of fields that are no change. Absent: the vectors of the container. */
+  readonly ignore?: readonly string[];
 }
 
 export interface Finding {

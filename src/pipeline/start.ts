@@ -1,5 +1,6 @@
 import { parseDate } from './date.ts';
 import { error } from './declaration.ts';
+import { KIND_FACTS } from './kind-facts.ts';
 import type { DerivedSpec, Finding, StartSpec } from './specs.ts';
 
 /** What a declaration takes: also a Date, or a date without a time. */
@@ -8,14 +9,10 @@ export type StartOption = StartSpec | Date;
 /** The kinds that may begin later than the beginning: what they have done can't be recomputed, or is their own. */
 export type Startable = Extract<DerivedSpec, { readonly start?: StartSpec }>;
 
-export const isStartable = (spec: DerivedSpec): spec is Startable =>
-  spec.kind === 'react' || spec.kind === 'publish' || spec.kind === 'send' || spec.kind === 'custom';
+export const isStartable = (spec: DerivedSpec): spec is Startable => KIND_FACTS[spec.kind].start !== undefined;
 
-/** Calls and events can't be taken back, so they begin now. A sink has to hold what there is, so it begins at the beginning. */
-export const startOf = (spec: DerivedSpec): StartSpec => {
-  if (!isStartable(spec)) return 'beginning';
-  return spec.start ?? (spec.kind === 'react' || spec.kind === 'publish' ? 'now' : 'beginning');
-};
+export const startOf = (spec: DerivedSpec): StartSpec =>
+  (isStartable(spec) ? spec.start : undefined) ?? KIND_FACTS[spec.kind].start ?? 'beginning';
 
 /** The option as the spec holds it, with its findings. `given`: of any type, because a declaration may be plain JavaScript. */
 export function startFields(

@@ -37,7 +37,7 @@ export const isOfTenants = ({ reference, partitionKey, types }: Container, field
 
 /**
  * Whether all documents of one full partition key have one tenant, because the tenant is a level of the key. Only then may
- * changes of one tenant be set aside: otherwise the order of a key would be broken (docs/SPEC-tenants.md).
+ * changes of one tenant be deferred: otherwise the order of a key would be broken (docs/SPEC-tenants.md).
  */
 export const tenantFollowsFromKey = ({ partitionKey }: Container, { field }: TenantRule): boolean =>
   partitionKey.includes(`/${field}`);

@@ -30,7 +30,7 @@ export interface JoinOf<P extends object, C> {
   readonly of: Type<P>;
   /** Its id and its whole key, by fields of the document that is copied: `{ storeId: 'storeId', id: 'customerId' }`. */
   readonly on: On<P, C>;
-  /** While the document is missing: `null` (default) joins null; `wait` writes no copy until it exists. */
+  /** While the document is missing: `null` (default) joins null; `wait` writes no copy until it exists, and `map` never gets null. */
   readonly missing?: 'wait' | 'null';
 }
 
@@ -49,11 +49,13 @@ export interface Options {
   readonly onDelete?: 'remove' | 'keep';
   /**
    * Declares that the sink's key (copy) or the groups (aggregate) of a document never change in its life. Then Millrace
-   * keeps no locator, which saves a write a change. If the declaration is false, stale copies or contributions remain.
+   * keeps no locator, which saves a write a change. If the declaration is false, Millrace parks a change of which it notices
+   * that; others leave stale copies or contributions, which `projections verify` finds.
+   * A copy with `missing: 'wait'` keeps its locator, which says what it waits for.
    */
   readonly stable?: boolean;
   /**
-   * What happens to a sink document whose id Cosmos DB doesn't accept: over 1,023 bytes, or with one of `/ \\ # ?`. `hash`
+   * What happens to a sink document whose id Cosmos DB doesn't accept: over 1,023 bytes, or with one of `/ \\ #`. `hash`
    * (default): Millrace stores it under the id's digest. `park`: Millrace parks the change.
    */
   readonly badIds?: 'hash' | 'park';

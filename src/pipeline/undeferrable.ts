@@ -5,7 +5,7 @@ import { feedReaders, sourcesOf } from './pipeline.ts';
 import type { Pipeline } from './specs.ts';
 import { tenantFollowsFromKey, tenantRuleOf } from './tenant.ts';
 
-/** Why a flood of one tenant can't be set aside, by source container. Containers that belong to no tenant are left out. */
+/** Why a flood of one tenant can't be deferred, by source container. Containers that belong to no tenant are left out. */
 export function withoutTurns(pipeline: Pipeline, model: Model): Map<string, string> {
   const found = new Map<string, string>();
   for (const { container: name } of feedReaders(pipeline).flatMap(sourcesOf)) {

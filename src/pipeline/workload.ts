@@ -26,14 +26,3 @@ export interface LoadOptions {
  * rules use it as the present for a history with fixed dates.
  */
 export type Load = (options: LoadOptions) => AsyncGenerator<Step | EventStep, void, undefined>;
-
-/**
- * How `dev --shards --once` changes documents of a tenant while it moves the tenant to another shard and back.
- * `workload.ts` may export it as `whileMoving`.
- */
-export interface WhileMoving {
-  /** A sharded container. */
-  readonly container: string;
-  /** The document as it is written next. Undefined: it isn't changed. `n` counts the writes. */
-  readonly change: (document: Doc, n: number) => Doc | undefined;
-}

@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
+import { cantStart, isErrno, unusableFolder } from '../base/data-folder.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
 /** PostgreSQL in WebAssembly, on a socket of this machine. */
@@ -20,11 +23,11 @@ export interface EmbeddedPostgresOptions {
 /**
  * Starts PostgreSQL from npm packages, for development and tests. It has one session: connections take turns, a
  * transaction at a time.
- * @throws UsageError `missing`
+ * @throws UsageError `missing`, `unwritable`, `unreadable`
  */
 export async function startPglite({ folder, first }: EmbeddedPostgresOptions = {}): Promise<EmbeddedPostgres> {
   const { PGlite, PGLiteSocketServer } = await load();
-  const database = await (folder === undefined ? inMemory(PGlite) : PGlite.create({ dataDir: folder }));
+  const database = await (folder === undefined ? inMemory(PGlite) : inFolder(PGlite, folder));
   if (first !== undefined) await database.exec(first);
   const server = new PGLiteSocketServer({ db: database, port: 0, host: '127.0.0.1', maxConnections: CONNECTIONS });
   await server.start();
@@ -35,6 +38,15 @@ export async function startPglite({ folder, first }: EmbeddedPostgresOptions = {
       await database.close();
     },
   };
+}
+
+async function inFolder(of: typeof PGlite, folder: string): Promise<PGlite> {
+  const isOld = existsSync(join(folder, 'PG_VERSION'));
+  try {
+    return await of.create({ dataDir: folder });
+  } catch (cause) {
+    throw isOld && !isErrno(cause) ? cantStart(folder, 'PostgreSQL', cause) : unusableFolder(folder, cause);
+  }
 }
 
 /** The files of a new database. To make them takes seconds, so the next databases of this process start from a copy. */

@@ -1,5 +1,5 @@
 import type { PoolConfig } from 'pg';
-import { type IdentityToken, identityToken } from '../base/identity-token.ts';
+import { type IdentityToken, identityToken } from './identity-token.ts';
 
 /** Azure Database for PostgreSQL accepts a token of this scope as the password of a Microsoft Entra role. */
 const SCOPE = 'https://ossrdbms-aad.database.windows.net/.default';

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Workspace } from '../runtime/workspace.ts';
+import type { Running } from './journal/runs.ts';
 import type { Screen } from './screen.ts';
 
 /** The steps and costs of an operation, for `--dry-run`. */
@@ -38,10 +39,12 @@ export interface Context {
    * where there is no standard output, as over HTTP.
    */
   readonly output?: (line: string) => Promise<void>;
-  /** What one place leaves for those after it, where a call works in several. Absent: it works in one. */
+  /** What places leave for each other, where a call works in several. Absent: it works in one. */
   readonly between?: Map<string, unknown>;
   /** When a job was asked for that runs now, wall clock. Absent: it is no job. */
   readonly askedAt?: number;
+  /** What says that the operation runs. Absent: it is a short one. */
+  readonly running?: Running;
   /** Measures the waits of a procedure; absent: the system's clock. */
   readonly clock?: Clock;
 }

@@ -1,6 +1,4 @@
-import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
-
-export const METRICS_FORM = 'See `millrace model import --help` for its form.';
+import { type ErrorCatalogue, errorsOf, usage } from '../base/error-catalogue.ts';
 
 export const NAME_MONITORED_ACCOUNT =
   'Set `COSMOS` and `COSMOS_DATABASE` to the account and database of that container. If that container was deleted, delete its leases too.';
@@ -12,125 +10,98 @@ export const WAIT_FOR_MOVE =
   'Wait for it. If its process has died, run its command again with `--take-over`, or 30 s after its last step without: it resumes. `millrace shards moves MAP` shows its id, and `millrace shards moves MAP --cancel ID` ends it, with `--take-over` at once.';
 
 export const OPERATIONS_ERRORS = {
-  'account-unprepared': {
-    meaning: 'A container that this command needs does not exist.',
-    hint: 'Run `millrace model apply`; with `--dry-run` it shows what it would create.',
-    usage: true,
-  },
-  'archive-none': {
-    meaning: 'The pipeline declares no archive.',
-    hint: "Declare one: `archive('orders-cold', { from: m.Orders.order, date: 'completedAt', after: '90d' })`.",
-    usage: true,
-  },
-  'change-impossible': {
-    meaning: 'The model changes something that Cosmos DB fixes when a container is created.',
-    hint: 'Give the container another name in the model and fill it again, or undo the change of the model.',
-    usage: true,
-  },
-  'checkpoint-renumbered': {
-    meaning:
-      'Since the checkpoint was saved, its container may have lost changes and used their positions again, in a failover or before a recovery. A position of it may leave out changes.',
-    hint: 'Give a time or the beginning instead: `--to TIME`, `--from TIME`. Delete the checkpoint.',
-    usage: true,
-  },
-  'container-reserved': {
-    meaning: 'The model has a container with the name that Millrace uses for its own documents.',
-    hint: 'Give Millrace another container with the setting `LEASES_CONTAINER` or `STATE_CONTAINER`.',
-    usage: true,
-  },
+  'account-unprepared': usage(
+    'A container that this command needs does not exist.',
+    'Run `millrace model apply`; with `--dry-run` it shows what it would create.',
+  ),
+  'archive-none': usage(
+    'The pipeline declares no archive.',
+    "Declare one: `archive('orders-cold', { from: m.Orders.order, date: 'completedAt', after: '90d' })`.",
+  ),
+  'change-impossible': usage(
+    'The model changes something that Cosmos DB fixes when a container is created.',
+    'Give the container another name in the model and fill it again, or undo the change of the model.',
+  ),
+  'checkpoint-renumbered': usage(
+    'Since the checkpoint was saved, its container may have lost changes and used their positions again, in a failover or before a recovery. A position of it may leave out changes.',
+    'Give a time or the beginning instead: `--to TIME`, `--from TIME`. Delete the checkpoint.',
+  ),
+  'container-reserved': usage(
+    'The model has a container with the name that Millrace uses for its own documents.',
+    'Give Millrace another container with the setting `LEASES_CONTAINER` or `STATE_CONTAINER`.',
+  ),
   'lease-host-running': {
     meaning: 'A host wrote a lease while the command needed all hosts stopped.',
-    hint: 'Disable the function, or stop every instance of the service, then run the command again. A service scaled to zero is not stopped: it can start again.',
+    hint: 'Disable the function, or stop every instance of the service, then run the command again. A service scaled to zero is not stopped: it can start again. `millrace dev` rewinds by its dashboard, while it runs.',
   },
-  'lease-unexplained': {
-    meaning: 'A document is not a lease of a format that Millrace knows.',
-    hint: 'Find out which program wrote it. Millrace changed nothing.',
-    usage: true,
-  },
-  'lease-unresolved': {
-    meaning: 'The lease names a partition that its container never had.',
-    hint: 'The lease is from a container that was deleted and created again. Delete the lease.',
-    usage: true,
-  },
-  'leases-half-moved': {
-    meaning: 'A host started while leases were moved, and some leases keep their new position.',
-    hint: 'Stop the host, look at `millrace leases list`, and run the command again.',
-    usage: true,
-  },
-  'leases-incomplete': {
-    meaning: 'The other processor has no lease for a part of the container, and would not create one.',
-    hint: 'Delete its leases and its `.info`. Then copy the pipeline’s leases with `millrace leases export` and `millrace leases import --prefix`.',
-    usage: true,
-  },
+  'lease-unexplained': usage(
+    'A document is not a lease of a format that Millrace knows.',
+    'Find out which program wrote it. Millrace changed nothing.',
+  ),
+  'lease-unresolved': usage(
+    'The lease names a partition that its container never had.',
+    'The lease is from a container that was deleted and created again. Delete the lease.',
+  ),
+  'leases-half-moved': usage(
+    'A host started while leases were moved, and some leases keep their new position.',
+    'Stop the host, look at `millrace leases list`, and run the command again.',
+  ),
+  'leases-incomplete': usage(
+    'The other processor has no lease for a part of the container, and would not create one.',
+    'Delete its leases and its `.info`. Then copy the pipeline’s leases with `millrace leases export` and `millrace leases import --prefix`.',
+  ),
   'reset-failed': {
     meaning: 'The `reset` of a custom projection threw an error or took too long, so its history was not applied.',
     hint: 'Correct `reset`, and run `millrace projections rebuild NAME` again.',
   },
-  'not-caught-up': {
-    meaning: 'The new version is not filled yet, so it can’t be promoted.',
-    hint: 'Wait until the rebuild ends, or resume it with `millrace projections rebuild NAME@VERSION`.',
-    usage: true,
-  },
-  'not-staged': {
-    meaning: 'No new version of the projection is being built.',
-    hint: 'Run `millrace projections show NAME`, or build a version with `millrace projections rebuild NAME`.',
-    usage: true,
-  },
+  'not-caught-up': usage(
+    'The new version is not filled yet, so it can’t be promoted.',
+    'Wait until the rebuild ends, or resume it with `millrace projections rebuild NAME@VERSION`.',
+  ),
+  'not-staged': usage(
+    'No new version of the projection is being built.',
+    'Run `millrace projections show NAME`, or build a version with `millrace projections rebuild NAME`.',
+  ),
   'operation-twice': {
     meaning: 'Two commands have the same name.',
     hint: 'Rename one of them. This is a fault of the program, not of your input.',
   },
-  'no-way-back': {
-    meaning: 'Hosts do not keep the version before, so it lacks changes and can’t become current again at once.',
-    hint: 'Build it again: declare it under a new version, then `millrace projections rebuild NAME`. `millrace projections show NAME` says which version is kept, and until when.',
-    usage: true,
-  },
-  'parked-in-new': {
-    meaning: 'The new version has dead letters that the current version does not have.',
-    hint: 'Fix the cause and run `millrace dead-letters redrive --only NAME@VERSION`. Or promote the version without these changes: `--even-parked`.',
-    usage: true,
-  },
-  'rebuild-under-way': {
-    meaning: 'Another version of the projection is being built.',
-    hint: 'Finish it with `millrace projections promote NAME`, or drop it with `millrace projections drop NAME@VERSION`.',
-    usage: true,
-  },
-  'recover-undecided': {
-    meaning: 'Two histories explain what is stored, and a person must say which one happened.',
-    hint: 'Run `millrace recover --dry-run` to see what is unknown, and give the option that it names.',
-    usage: true,
-  },
-  'sink-shared': {
-    meaning: 'The new version writes the same type in the same container as another version.',
-    hint: 'Give the new version its own container in the data-model document. An aggregate can have its own type instead.',
-    usage: true,
-  },
-  'still-readable': {
-    meaning: 'Readers may still read this version, or hosts still keep it, so that it can become current again.',
-    hint: 'Wait until the time that the message names. `millrace projections promote NAME --keep 0` ends the keeping earlier.',
-    usage: true,
-  },
-  'version-current': {
-    meaning: 'The version is current, so it can’t be rebuilt or dropped.',
-    hint: 'Declare a higher version, rebuild it and promote it.',
-    usage: true,
-  },
-  'writers-silent': {
-    meaning: 'Processes that write through the gate did not report that they stopped writing.',
-    hint: 'Wait 90 s and run the command again: Millrace forgets processes that died. End processes that hang.',
-    usage: true,
-  },
-  'input-invalid': {
-    meaning: 'A flag, an argument or a field of a request has a value that the command does not accept.',
-    hint: 'Run the command with `--help`.',
-    usage: true,
-  },
-  'position-unusable': {
-    meaning:
-      'A checkpoint or a stored position can’t be used for this container: it is missing, incomplete, or of another container.',
-    hint: 'Choose another checkpoint of this container (`millrace checkpoints list`), a time, or the beginning.',
-    usage: true,
-  },
+  'no-way-back': usage(
+    'Hosts do not keep the version before, so it lacks changes and can’t become current again at once.',
+    'Build it again: declare it under a new version, then `millrace projections rebuild NAME`. `millrace projections show NAME` says which version is kept, and until when.',
+  ),
+  'parked-in-new': usage(
+    'The new version has dead letters that the current version does not have.',
+    'Fix the cause and run `millrace dead-letters redrive --only NAME@VERSION`. Or promote the version without these changes: `--even-parked`.',
+  ),
+  'rebuild-under-way': usage(
+    'Another version of the projection is being built.',
+    'Finish it with `millrace projections promote NAME`, or drop it with `millrace projections drop NAME@VERSION`.',
+  ),
+  'recover-undecided': usage(
+    'Two histories explain what is stored, and a person must say which one happened.',
+    'Run `millrace recover --dry-run` to see what is unknown, and give the option that it names.',
+  ),
+  'sink-shared': usage(
+    'The new version writes the same type in the same container as another version.',
+    'Give the new version its own container in the data-model document. An aggregate can have its own type instead.',
+  ),
+  'still-readable': usage(
+    'Readers may still read this version, or hosts still keep it, so that it can become current again.',
+    'Wait until the time that the message names. Where hosts keep the version, `millrace projections promote NAME --keep 0` ends that earlier; readers have ten minutes in any case.',
+  ),
+  'version-current': usage(
+    'The version is current, so it can’t be rebuilt or dropped.',
+    'Declare a higher version, rebuild it and promote it.',
+  ),
+  'writers-silent': usage(
+    'Processes that write through the gate did not report that they stopped writing.',
+    'Wait 90 s and run the command again: Millrace forgets processes that died. End processes that hang.',
+  ),
+  'input-invalid': usage(
+    'A flag, an argument or a field of a request has a value that the command does not accept.',
+    'Run the command with `--help`.',
+  ),
   'too-slow': {
     meaning: 'Writers write faster than the command can follow, so it could not switch in time. Nothing was switched.',
     hint: 'Run the command again when less is written, or give the target more throughput: it resumes.',
@@ -140,75 +111,64 @@ export const OPERATIONS_ERRORS = {
     meaning: 'The target lacks documents of the source. Nothing was switched.',
     hint: 'Check that no process writes without the gate or the router. Then run the command again: it resumes.',
   },
-  'leases-none': {
-    meaning: 'There are no leases for the command to work on, or none with this prefix.',
-    hint: 'Start the pipeline with `millrace run` first, or name another processor’s leases by their whole prefix: `millrace leases list` shows them.',
-    usage: true,
-  },
-  'version-read': {
-    meaning: 'A projection that should be removed writes documents that another projection reads.',
-    hint: 'Remove the other projection too, or give it another source. Then run the command again.',
-    usage: true,
-  },
-  'leases-backlog': {
-    meaning: 'The leases have passed changes that are set aside. Another processor would never get these changes.',
-    hint: 'Let the hosts run until `millrace status` shows nothing that is set aside. Then stop them and run the command again.',
-    usage: true,
-  },
-  'backfill-key': {
-    meaning: 'The tenant field is part of the container’s partition key, which a write can’t change.',
-    hint: 'Move the documents to a container with the new key: `millrace migrate NAME --into TARGET`.',
-    usage: true,
-  },
-  'erase-denied': {
-    meaning: 'This identity may not delete everything that an erasure has to delete.',
-    hint: 'Give it "Cosmos DB Built-in Data Contributor" on the account and, for a storage account with versions, "Storage Blob Data Owner". Then run the command again.',
-    usage: true,
-  },
+  'leases-none': usage(
+    'There are no leases for the command to work on, or none with this prefix.',
+    'Start the pipeline with `millrace run` first, or name another processor’s leases by their whole prefix: `millrace leases list` shows them.',
+  ),
+  'version-read': usage(
+    'A projection that should be removed writes documents that another projection reads.',
+    'Remove the other projection too, or give it another source. Then run the command again.',
+  ),
+  'leases-deferred': usage(
+    'The leases have passed changes that are deferred. Another processor would never get these changes.',
+    'Let the hosts run until `millrace status` shows nothing that is deferred. Then stop them and run the command again.',
+  ),
+  'backfill-key': usage(
+    'The tenant field is part of the container’s partition key, which a write can’t change.',
+    'Move the documents to a container with the new key: `millrace migrate NAME --into TARGET`.',
+  ),
+  'erase-denied': usage(
+    'This identity may not delete everything that an erasure has to delete.',
+    'Give it "Cosmos DB Built-in Data Contributor" on the account and, for a storage account with versions, "Storage Blob Data Owner". Then run the command again.',
+  ),
   'erase-unfinished': {
     meaning: 'After several rounds a search still found documents of the tenant.',
     hint: 'Stop the part of the application that writes for this tenant. Then run the command again: it resumes.',
     retryable: true,
   },
-  'erasure-open': {
-    meaning: 'The erasure of the tenant has begun to remove, and has not ended.',
-    hint: 'Run `millrace tenants erase T --yes` to its end first.',
-    usage: true,
-  },
-  'tenant-erased': {
-    meaning: 'The tenant is being erased, or was erased, so an export would have a part of its documents, or none.',
-    hint: 'If the tenant comes back, run `millrace tenants admit T` first.',
-    usage: true,
-  },
+  'erasure-open': usage(
+    'The erasure of the tenant has begun to remove, and has not ended.',
+    'Run `millrace tenants erase T --yes` to its end first.',
+  ),
+  'tenant-erased': usage(
+    'The tenant is being erased, or was erased, so an export would have a part of its documents, or none.',
+    'If the tenant comes back, run `millrace tenants admit T` first.',
+  ),
   'tenant-moving': {
     meaning: 'Keys that may be the tenant’s move between shards, so each of both shards has a part of its documents.',
     hint: 'Wait until the move has ended (`millrace shards moves`); if its process has died, run its command again, or `millrace shards moves --cancel`. Then run the command again: an erasure that has begun resumes.',
     retryable: true,
   },
-  'tenant-undeclared': {
-    meaning: 'The command got a tenant, but the pipeline declares none.',
-    hint: 'Declare `tenant` in the pipeline, with the field that names it. Or leave `--tenant` out.',
-    usage: true,
-  },
-  'move-archived': {
-    meaning: 'Some documents of the keys are archived, and no storage account is set.',
-    hint: 'Set STORAGE and STORAGE_CONTAINER as the hosts have them, and run the command again.',
-    usage: true,
-  },
+  'tenant-undeclared': usage(
+    'The command got a tenant, but the pipeline declares none.',
+    'Declare `tenant` in the pipeline, with the field that names it. Or leave `--tenant` out.',
+  ),
+  'move-archived': usage(
+    'Some documents of the keys are archived, and no storage account is set.',
+    'Set STORAGE and STORAGE_CONTAINER as the hosts have them, and run the command again.',
+  ),
   'move-cancelled': {
     meaning: 'The range that moved was cancelled. No batch of it begins any more.',
     hint: 'Run the command again to move the rest of the range.',
   },
-  'move-elsewhere': {
-    meaning: 'The keys of the move are on another shard than the one to which it brought them.',
-    hint: 'Compare the versions by hand in both databases, and delete the document on the source of the move.',
-    usage: true,
-  },
-  'move-flipped': {
-    meaning: 'The map gives the keys to the target of the move already, so the move can’t be cancelled any more.',
-    hint: 'Move the keys back with `millrace shards move`, once the move has ended. If its process has died, run its command again: it finishes.',
-    usage: true,
-  },
+  'move-elsewhere': usage(
+    'The keys of the move are on another shard than the one to which it brought them.',
+    'Compare the versions by hand in both databases, and delete the document on the source of the move.',
+  ),
+  'move-switched': usage(
+    'The map gives the keys to the target of the move already, so the move can’t be cancelled any more.',
+    'Move the keys back with `millrace shards move`, once the move has ended. If its process has died, run its command again: it finishes.',
+  ),
   'move-hosts-behind': {
     meaning: 'The hosts that read a shard did not acknowledge in time what the move waits for.',
     hint: 'Start the hosts, or delete the leases of processors that don’t run any more. Then run the command again: it resumes.',
@@ -220,27 +180,22 @@ export const OPERATIONS_ERRORS = {
     hint: 'End the routers that the message names, or wait until they are forgotten. Then run the command again: it resumes.',
     retryable: true,
   },
-  'move-leaving': {
-    meaning: 'A document of the keys is archived, and still stands in its container until it expires there.',
-    hint: 'Wait until it has expired (a day after it was archived), or restore it: `millrace archive restore`. Then run the command again.',
-    usage: true,
-  },
-  'move-target-full': {
-    meaning: 'The target already has documents of these keys, which no move has copied.',
-    hint: 'Check which of both shards has the right documents, and delete the others.',
-    usage: true,
-  },
-  'move-version-staged': {
-    meaning:
-      'A version of a projection is filled, or being filled, and not promoted, so nobody reads the copies with its leases.',
-    hint: 'Run `millrace projections promote`, or `millrace projections drop`. Then run the command again.',
-    usage: true,
-  },
-  'not-confirmed': {
-    meaning: 'The command can’t be undone and needs `--yes`.',
-    hint: 'Look with `--dry-run` first, then add `--yes`.',
-    usage: true,
-  },
+  'move-leaving': usage(
+    'A document of the keys is archived, and still stands in its container until it expires there.',
+    'Wait until it has expired (a day after it was archived), or restore it: `millrace archive restore`. Then run the command again.',
+  ),
+  'move-target-full': usage(
+    'The target already has documents of these keys, which no move has copied.',
+    'Check which of both shards has the right documents, and delete the others.',
+  ),
+  'move-version-staged': usage(
+    'A version of a projection is filled, or being filled, and not promoted, so nobody reads the copies with its leases.',
+    'Run `millrace projections promote`, or `millrace projections drop`. Then run the command again.',
+  ),
+  'not-confirmed': usage(
+    'The command can’t be undone and needs `--yes`.',
+    'Look with `--dry-run` first, then add `--yes`.',
+  ),
 } as const satisfies ErrorCatalogue;
 
 export const operationsError = errorsOf(OPERATIONS_ERRORS);

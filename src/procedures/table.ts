@@ -1,16 +1,62 @@
-/** Rows as aligned columns; numbers to the right, with a separator for thousands. */
+import { styleText } from 'node:util';
+
+/** Columns of the terminal that texts are made for. Without a terminal they are whole, and have no colours. */
+let terminal = Infinity;
+
+/** Makes tables fit the width of a terminal, and texts have colours, from now on in this process. */
+export const forTerminal = (columns: number): void => void (terminal = columns);
+
+/** A text with a colour, if it is for a terminal that shows it. */
+export const styled = (format: Parameters<typeof styleText>[0], text: string): string =>
+  terminal === Infinity ? text : styleText(format, text, { stream: process.stdout });
+
+/** Rows as aligned columns; numbers to the right, with a separator for thousands. The cells of wide columns are wrapped. */
 export function textTable(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const cells = [head, ...rows.map((row) => row.map(cell))];
-  const widths = head.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? '').length)));
   const right = head.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === 'number'));
+  const widest = (column: number, of = cells): number => Math.max(...of.map((row) => (row[column] ?? '').length));
+  const widths = narrowed(
+    head.map((_, column) => widest(column)),
+    // A number isn't wrapped, but what stands above it is.
+    right.map((isNumber, column) => (isNumber ? widest(column, cells.slice(1)) : NARROWEST)),
+  );
   return cells
-    .map((row) =>
-      row
-        .map((text, column) => (right[column] ? text.padStart(widths[column] ?? 0) : text.padEnd(widths[column] ?? 0)))
-        .join('  ')
-        .trimEnd(),
-    )
+    .flatMap((row, at) => {
+      const wrapped = widths.map((width, column) => wrap(row[column] ?? '', width));
+      const lines = Array.from({ length: Math.max(...wrapped.map(({ length }) => length)) }, (_, line) =>
+        widths
+          .map((width, column) => {
+            const text = wrapped[column]?.[line] ?? '';
+            return right[column] ? text.padStart(width) : text.padEnd(width);
+          })
+          .join('  ')
+          .trimEnd(),
+      );
+      return at === 0 ? lines.map((line) => styled('bold', line)) : lines;
+    })
     .join('\n');
+}
+
+/** A column of texts isn't made narrower than this. */
+const NARROWEST = 5;
+
+/** The widths of columns that fit the terminal: the widest give way. As they are, if even the `least` don't fit. */
+function narrowed(widths: readonly number[], least: readonly number[]): readonly number[] {
+  const next = [...widths];
+  for (let over = next.reduce((sum, width) => sum + width + 2, -2) - terminal; over > 0; over--) {
+    const [widest] = [...next.keys()].filter((at) => next[at]! > least[at]!).toSorted((a, b) => next[b]! - next[a]!);
+    if (widest === undefined) return widths;
+    next[widest]! -= 1;
+  }
+  return next;
+}
+
+/** Lines of at most so many characters, cut after a space or a slash where there is one. */
+function wrap(text: string, width: number): string[] {
+  if (text.length <= width) return [text];
+  const space = text.lastIndexOf(' ', width);
+  const cut = space > 0 ? space : text.lastIndexOf('/', width - 1) + 1 || width;
+  return [text.slice(0, cut), ...wrap(text.slice(cut).trimStart(), width)];
 }
 
 const cell = (value: string | number): string =>
@@ -28,6 +74,10 @@ export function ageText(seconds: number): string {
   const [of, unit] = AGES.find(([least]) => seconds >= least) ?? [1, 's'];
   return `${Math.max(0, Math.floor(seconds / of))} ${unit}`;
 }
+
+/** How long ago something was, from its time as ISO 8601: `5 min ago`; nothing for none. */
+export const agoText = (at: string | null | undefined): string =>
+  at == null ? '' : `${ageText((Date.now() - Date.parse(at)) / 1_000)} ago`;
 
 const AGES = [
   [86_400, 'd'],

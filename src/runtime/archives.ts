@@ -1,5 +1,4 @@
-import { AzureBlobStore } from '../archive/blobs/azure-blob-store.ts';
-import type { BlobStore, HoldingStore } from '../archive/blobs/blob-store.ts';
+import type { BlobStore, HoldingStore } from '../access/blob-store.ts';
 import { historyOf } from '../archive/open.ts';
 import type { History } from '../archive/types.ts';
 import { UsageError } from '../base/errors.ts';
@@ -14,7 +13,7 @@ export const openStore = async (
   services: Services,
   signal: AbortSignal,
   say?: (text: string) => void,
-): Promise<HoldingStore> => new AzureBlobStore(await services.blobs(), { signal, say });
+): Promise<HoldingStore> => (await services.blobs()).open({ signal, say });
 
 /**
  * Hot and cold documents of a pipeline's sources, as stored: deleted ones have their marker, and `upcast` is not applied.
@@ -26,20 +25,17 @@ export async function openPipelineHistory(
   { signal, readLagMs }: { signal: AbortSignal; readLagMs?: number | undefined },
 ): Promise<History> {
   const store = pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
-  const settled = readLagMs === undefined ? {} : { readLagMs };
+  const lag = readLagMs === undefined ? {} : { readLagMs };
   const stored = { ...pipeline, sources: asStored(pipeline.sources) };
   const { part } = pipeline;
   const at = ({ database, state }: Place): History =>
-    historyOf(stored, model, { database, state, store, shared: part !== undefined, ...settled });
+    historyOf(stored, model, { database, state, store, shared: part !== undefined, ...lag });
   if (!part) return at(services.place);
-  const shards = part.place === 'global' ? await services.shards?.() : undefined;
-  const placesOf = (container: string): readonly Place[] =>
-    shards && part.inShards.has(container)
-      ? shards.map(({ place }) => place)
-      : [sourcePlace(pipeline, services, container)];
   return {
     documents: async function* (container, of) {
-      for (const place of placesOf(container)) yield* at(place).documents(container, of);
+      const shards = part.place === 'global' && part.inShards.has(container) ? await services.shards?.() : undefined;
+      const places = shards?.map(({ place }) => place) ?? [sourcePlace(pipeline, services, container)];
+      for (const place of places) yield* at(place).documents(container, of);
     },
   };
 }

@@ -1,17 +1,14 @@
-import type {
-  CheckpointStore,
-  EventHubClientOptions,
-  EventHubConsumerClient,
-  EventHubProducerClient,
-} from '@azure/event-hubs';
+import type { EventHubClientOptions, EventHubConsumerClient, EventHubProducerClient } from '@azure/event-hubs';
 import { sharedError } from '../base/shared-errors.ts';
-import { UsageError, messageOf } from '../base/errors.ts';
+import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
 import { once } from '../base/once.ts';
 import { type Settings, requireEventHubs } from '../base/settings.ts';
 import { hubFailure } from '../access/event-hub.ts';
 import { checkGroup } from '../access/consumer-group.ts';
 import type { HubClients } from '../access/hub-clients.ts';
-import { blobContainer } from './blob-container.ts';
+import { type HubLook, HubPositions } from '../access/hub-positions.ts';
+import { StoredCheckpoints } from '../access/stored-checkpoints.ts';
+import { blobContainer, containerClient } from './blob-container.ts';
 
 export interface OpenHubClients extends HubClients {
   close(): Promise<void>;
@@ -32,7 +29,7 @@ const ONCE: EventHubClientOptions = { retryOptions: { maxRetries: 0, timeoutInMs
  */
 export function eventHubs(settings: HubSettings): OpenHubClients {
   const producers = new Map<string, Promise<EventHubProducerClient>>();
-  const store = once(() => checkpointStore(settings));
+  const store = once(() => positionsOf(settings, producer));
 
   const producer = async (hub: string, instead?: EventHubProducerClient): Promise<EventHubProducerClient> => {
     const known = producers.get(hub);
@@ -67,12 +64,26 @@ export function eventHubs(settings: HubSettings): OpenHubClients {
         retryOptions: { maxRetries: 3 },
       };
       const checkpoints = await store();
+      await checkpoints.prepare();
       const { account } = requireEventHubs(settings);
       const client =
         account.kind === 'key'
           ? new EventHubConsumerClient(group, account.connectionString, hub, checkpoints, options)
           : new EventHubConsumerClient(group, account.namespace, hub, await credential(), checkpoints, options);
       return { client, store: checkpoints };
+    },
+    positions: (hub, group) => {
+      const use = async <T>(run: (of: HubPositions, namespace: string) => Promise<T>): Promise<T> => {
+        try {
+          return await run(await store(), (await producer(hub)).fullyQualifiedNamespace);
+        } catch (error) {
+          throw error instanceof MillraceError ? error : explained(error, hub);
+        }
+      };
+      return {
+        assertFit: () => use((of, namespace) => of.assertFit(namespace, hub, group)),
+        forget: (inUse) => use((of, namespace) => of.forget(namespace, hub, group, inUse)),
+      };
     },
     close: async () => {
       for (const opened of producers.values()) {
@@ -106,20 +117,14 @@ async function credential() {
   return new DefaultAzureCredential();
 }
 
-async function checkpointStore(settings: HubSettings): Promise<CheckpointStore> {
+async function positionsOf(settings: HubSettings, look: (hub: string) => Promise<HubLook>): Promise<HubPositions> {
   const { checkpoints } = requireEventHubs(settings);
-  const container = await blobContainer(settings, { container: checkpoints, attempts: 4 });
-  try {
-    await container.createIfNotExists();
-  } catch (cause) {
-    const why = `The blob container ${checkpoints} for the checkpoints of ingests can't be used: ${messageOf(cause)}`;
-    throw sharedError('unreachable', why, {
-      hint: 'Check `STORAGE`, and give the identity the role "Storage Blob Data Contributor".',
-      cause,
-    });
-  }
+  const container = await blobContainer(settings, checkpoints);
+  const blobs = { name: container.name, store: container.open(), create: () => container.create() };
+  if (settings.storage?.account.kind === 'folder')
+    return new HubPositions(blobs, new StoredCheckpoints(blobs.store), look);
   const { BlobCheckpointStore } = await import('@azure/eventhubs-checkpointstore-blob');
-  return new BlobCheckpointStore(container);
+  return new HubPositions(blobs, new BlobCheckpointStore(await containerClient(settings, checkpoints, 4)), look);
 }
 
 function explained(error: unknown, hub: string): UsageError {

@@ -1,9 +1,11 @@
-import { AzureBlobStore } from '../archive/blobs/azure-blob-store.ts';
+import { isEffect } from '../pipeline/kind-facts.ts';
+import type { Container } from '@azure/cosmos';
 import { archiveAgain } from '../archive/sweep/re-archive.ts';
-import type { HoldingStore } from '../archive/blobs/blob-store.ts';
+import type { HoldingStore } from '../access/blob-store.ts';
 import { Holds } from '../archive/holds.ts';
 import { coldReader } from '../archive/read/cold-reader.ts';
 import { wholeOf } from '../pipeline/places.ts';
+import { unreadBy } from '../pipeline/touched.ts';
 import { type Pipeline, type ReplayedSpec, projectionId } from '../pipeline/specs.ts';
 import { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../engine/dead-letters/letter-bodies.ts';
@@ -17,6 +19,7 @@ import { ViewControl } from '../engine/views/view-control.ts';
 import { Views } from '../engine/views/views.ts';
 import type { ColdRead } from '../kinds/archive/cold-read.ts';
 import { Poison, type Runner } from '../kinds/runner.ts';
+import { leavingOutUnchanged } from '../kinds/unchanged.ts';
 import { EventHubSink } from '../access/event-hub.ts';
 import type { Parts } from './open-feed.ts';
 import { placeDatabase, projectionDatabase } from './place-containers.ts';
@@ -49,6 +52,8 @@ export interface EngineParts extends Omit<Parts, 'settings'> {
   readonly shard?: string | undefined;
   /** What the engines of one process share, because it is stored once. Absent: each reads its own. */
   readonly shared?: SharedState | undefined;
+  /** Notes what the documents are, and has no effect. */
+  readonly note?: boolean | undefined;
   /** Replaces the storage account and the event hubs of the services. */
   readonly instead?: Pick<RunnerOptions, 'cold' | 'hub'>;
 }
@@ -82,11 +87,12 @@ export const watchErasures = (
     : new ErasureWatch(new ErasureRecords(of.services.global.state, name), { refreshMs });
 };
 
-/** Where the projections of a pipeline begin in the feeds of the place. */
-export const openStarts = ({ place }: Pick<Services, 'place'>, pipeline: Pipeline): Starts => {
-  const { database, state } = place;
-  return new Starts({ database, state, pipeline });
-};
+/** Where the projections of a pipeline begin in the feeds of the place. `leases`: of a host. */
+export const openStarts = (
+  { place: { database, state } }: Pick<Services, 'place'>,
+  pipeline: Pipeline,
+  leases?: Container,
+): Starts => new Starts({ database, state, pipeline, leases });
 
 /** Opens the engine of a pipeline in the place of the services. Every reader of feeds gets its engine here. */
 export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
@@ -94,28 +100,30 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
   const { place, global, hubs } = services;
   const { state } = place;
   const whole = wholeOf(loaded.pipeline);
-  const { name, projections } = whole;
+  const { name } = whole;
   const fingerprints =
     parts.shared?.fingerprints ?? new Fingerprints(global.state, { pipeline: whole, model: loaded.model });
-  const blobs = async (): Promise<HoldingStore> => new AzureBlobStore(await services.blobs());
+  const blobs = async (): Promise<HoldingStore> => (await services.blobs()).open();
   const cold = instead?.cold ?? coldReader(blobs, state.id);
   const declared = runnersOf(only(loaded.pipeline, purpose), loaded.model, {
     stateContainer: state.id,
     readLagMs,
     cold,
+    note: parts.note,
     again: parts.again ?? typeof purpose !== 'string',
     hub: instead?.hub ?? ((hub) => new EventHubSink(hub, (other) => hubs.producer(hub, other))),
   }).filter(({ id }) => typeof purpose === 'string' || id === projectionId(purpose));
-  const around = purpose === 'live' ? aroundLive(parts, fingerprints) : [];
-  const runners = declared.map((runner) => around.reduce((inner, put) => put(inner), runner));
   const deadLetters = new DeadLetters(state, letterBodies(services));
   const control =
     parts.shared?.control ??
-    new ViewControl(new Views(global.state, name), projections, {
+    new ViewControl(new Views(global.state, name), whole, {
       ...(viewsRefreshMs !== undefined && { refreshMs: viewsRefreshMs }),
     });
-  const starts = openStarts(services, loaded.pipeline);
   const erasures = parts.shared ? parts.shared.erasures : watchErasures(parts, viewsRefreshMs);
+  const live = (runner: Runner): Runner =>
+    retryReaction(holdBack(withoutUnchanged(runner, parts, { control, erasures }), parts.held?.get(runner.id)), parts);
+  const runners = purpose === 'live' ? declared.map(live) : declared;
+  const starts = openStarts(services, loaded.pipeline, purpose === 'live' ? global.leases : undefined);
   const engine = new Engine({
     database: placeDatabase(loaded.pipeline, services),
     databaseOf: projectionDatabase(loaded.pipeline, services),
@@ -126,22 +134,26 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
       stateContainer: state.id,
       again: archiveAgain(blobs, new Holds(global.state)),
     }),
-    ...(purpose === 'live' ? { control, starts, lane: 'live' } : { lane: 'bulk' }),
+    ...(purpose === 'live' ? { control, starts, guard: fingerprints, lane: 'live' } : { lane: 'bulk' }),
     ...(parts.tenant !== undefined && { tenant: parts.tenant }),
     ...(parts.startsAs !== undefined && { starts: startAs(parts.startsAs, starts) }),
   });
   return { engine, control, fingerprints, deadLetters, starts, erasures, cold };
 }
 
-/** The wrappers of every runner that gets live changes, the innermost first. */
-const aroundLive = (parts: EngineParts, fingerprints: Fingerprints): ((runner: Runner) => Runner)[] => [
-  // A held projection parks its changes, so that the others continue.
-  (runner) => holdBack(runner, parts.held?.get(runner.id)),
-  // The workers retry a failed reaction for a day.
-  (runner) => retryReaction(runner, parts),
-  // Outermost: a version whose declaration no longer matches its data must not write.
-  (runner) => fingerprints.guard(runner),
-];
+function withoutUnchanged(
+  runner: Runner,
+  { loaded: { pipeline, model } }: EngineParts,
+  { control, erasures }: Omit<SharedState, 'fingerprints'>,
+): Runner {
+  const whole = wholeOf(pipeline);
+  const spec = pipeline.projections.find((one) => projectionId(one) === runner.id);
+  const unread = spec && unreadBy(spec, whole, model);
+  if (!unread) return runner;
+  return leavingOutUnchanged(runner, unread, () =>
+    control.isHostsAlone(spec.name) ? (erasures?.seen ?? '') : undefined,
+  );
+}
 
 /**
  * A held projection parks its changes, so that none is lost. Once its deployment is correct, a redrive applies the
@@ -161,6 +173,7 @@ function holdBack(runner: Runner, why: string | undefined): Runner {
   };
 }
 
+/** The workers retry a failed reaction for a day. */
 function retryReaction(runner: Runner, { settings: { jobsUrl }, loaded: { pipeline }, shard }: EngineParts): Runner {
   const reacts = pipeline.effects.some((spec) => spec.kind === 'react' && projectionId(spec) === runner.id);
   return reacts && jobsUrl !== undefined ? retriedByJob(runner, () => openJobs(jobsUrl, pipeline), shard) : runner;
@@ -173,8 +186,8 @@ function only(pipeline: Pipeline, purpose: Purpose): Pipeline {
     ...pipeline,
     archives: [],
     publishes: kind === 'publish' ? [purpose] : [],
-    effects: kind === 'send' || kind === 'table' || kind === 'custom' ? [purpose] : [],
-    // A publish has to know what writes into its type.
-    embeds: kind === 'embed' ? [purpose] : kind === 'publish' ? pipeline.embeds : [],
+    effects: isEffect(purpose) ? [purpose] : [],
+    // Events and reactions have to know what writes into their type.
+    embeds: kind === 'embed' ? [purpose] : kind === 'publish' || kind === 'react' ? pipeline.embeds : [],
   };
 }

@@ -3,8 +3,8 @@ import { spendingOf } from '../cosmos/budget/meter.ts';
 import { projectionId } from '../pipeline/specs.ts';
 import { feedReaders, sourcesOf } from '../pipeline/pipeline.ts';
 import { tenantFollowsFromKey, tenantRuleOf } from '../pipeline/tenant.ts';
-import { type Registered, backlogOf } from '../engine/deferred/registered.ts';
-import { openAside } from '../engine/open-deferred.ts';
+import { type Registered, registeredOf } from '../engine/deferred/registered.ts';
+import { openDeferred } from '../engine/open-deferred.ts';
 import type { LeaseStore } from '../feed/leases/lease.ts';
 import { LagEstimator } from '../feed/processor/estimator.ts';
 import type { LeaseLag } from '../feed/processor/telemetry.ts';
@@ -41,19 +41,25 @@ export interface SourceStatus {
   readonly readers: readonly string[];
   /** Pause after a read that finds nothing, milliseconds. */
   readonly pollMs: number;
+  /** Why the leases can't be shared; undefined: they can. Each lease has its own. */
+  readonly failure?: unknown;
   /** Number of leases of all hosts together. */
   readonly known: number;
+  /** The leases that this host could not give back. */
+  readonly kept: readonly string[];
   /** Requests and RU of reading the feed. */
   readonly meter: Meter;
 }
 
 /** One source's feed, with its reader in this host and its stored leases. */
 export interface SourceReading {
+  /** The container's. */
+  readonly name: string;
   readonly processor: FeedHost;
   readonly leases: LeaseStore;
   readonly estimator: LagEstimator;
-  /** What hosts have set aside of it. */
-  readonly backlog: Registered;
+  /** What hosts have deferred of it. */
+  readonly deferred: Registered;
   readonly status: () => SourceStatus;
   /** How far the leases of this host are behind. Each call asks the service. */
   readonly lags: () => Promise<LeaseLag[]>;
@@ -66,10 +72,13 @@ export interface SourceReading {
 export const CHECKPOINT_MS = 5_000;
 
 /**
- * Pages of a range that wait take about 4 MB each (ASM-E23), and each page has to be applied within the write bound. With
- * two of them a host has work while it reads the next one.
+ * Of tenants with turns. Pages of a range that wait take about 4 MB each (ASM-E23), and each page has to be applied within
+ * the write bound. With two of them a host has work while it reads the next one.
  */
 const MOST_PAGES = 3;
+
+/** Pages are joined up to about 6 MB, of which as much may wait: as much memory as three pages take. */
+const JOINED_CHARGE = 6_000;
 
 /** Tenants with less than this part of a page go together. So a page has few parts, and costs little more than as a whole. */
 const FEW = 1 / 16;
@@ -89,7 +98,7 @@ export async function openReading(
   // The all-versions feed has no beginning (ASM-A7).
   const start = mode === 'all-versions' ? 'now' : (options.start ?? 'beginning');
   const timings = { checkpointMs: CHECKPOINT_MS, ...options.timings };
-  const backlog = { pipeline: loaded.pipeline.name, source: map.name };
+  const deferred = { pipeline: loaded.pipeline.name, source: map.name };
   const container = options.shard === undefined ? map.name : `${options.shard}/${map.name}`;
   const inTurns = hasTurns(loaded, map.name);
   const processor = new FeedHost({
@@ -103,13 +112,13 @@ export async function openReading(
     budget: spendingOf(database, 'live')?.reading(map.name),
     timings,
     mostUnacknowledged,
-    mostPages: MOST_PAGES,
+    joinedCharge: JOINED_CHARGE,
     // By the key, so that all changes of a document are in order, also those that state no tenant themselves.
-    ...(inTurns && { order: ({ key }) => tenantOfKey(map, key) ?? '', together: FEW }),
-    // Of all versions nothing is set aside: a source gives back only its newest one.
+    ...(inTurns && { order: ({ key }) => tenantOfKey(map, key) ?? '', together: FEW, mostPages: MOST_PAGES }),
+    // Of all versions nothing is deferred: a source gives back only its newest one.
     ...(mode === 'latest-version' && {
-      aside: openAside({
-        ...backlog,
+      deferred: openDeferred({
+        ...deferred,
         database,
         state,
         hashOf,
@@ -127,17 +136,20 @@ export async function openReading(
   );
   const estimator = new LagEstimator({ container: feed.container, rid, mode, ...(start === 'beginning' && { start }) });
   return {
+    name: map.name,
     processor,
     leases,
     estimator,
-    backlog: backlogOf(state, backlog, new AbortController().signal),
+    deferred: registeredOf(state, deferred, new AbortController().signal),
     status: () => {
-      const { known, leases: own } = processor.status();
+      const { known, kept, leases: own, failure } = processor.status();
       return {
         container,
         mode,
         meter,
         known,
+        kept,
+        failure,
         readers: readers.map(projectionId),
         pollMs: timings.pollMs ?? DEFAULT_TIMINGS.pollMs,
         leases: own,

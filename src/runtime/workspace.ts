@@ -1,5 +1,4 @@
 import type { Container, Database } from '@azure/cosmos';
-import type { ContainerClient } from '@azure/storage-blob';
 import type { UsageError } from '../base/errors.ts';
 import type { Settings } from '../base/settings.ts';
 import type { PipelineSource } from '../contract/declared.ts';
@@ -9,6 +8,7 @@ import type { Model } from '../model/model.ts';
 import type { ShardLocation } from '../shards/map/documents.ts';
 import type { Database as TablesDatabase } from '../postgres/database.ts';
 import type { Places } from '../shards/places/places.ts';
+import type { BlobContainerOf } from './blob-container.ts';
 import type { HubClients } from '../access/hub-clients.ts';
 
 /** A loaded pipeline folder. */
@@ -32,7 +32,7 @@ export interface Place {
   readonly database: Database;
   /**
    * Millrace's own documents about the changes and documents of this place: epochs, starts, locators, dead letters, the
-   * backlog, archive entries, gates, shares of the budget.
+   * deferred, archive entries, gates, shares of the budget.
    */
   readonly state: Container;
 }
@@ -61,7 +61,7 @@ export interface Services {
    * The blob container of the archive. It may not exist.
    * @throws UsageError `setting-missing`, `setting-invalid`
    */
-  blobs(): Promise<ContainerClient>;
+  blobs(): Promise<BlobContainerOf>;
   /** The Event Hubs namespace. It may not exist. */
   readonly hubs: HubClients;
   /**
@@ -122,5 +122,7 @@ export interface Workspace {
   tables(): TablesDatabase;
   /** The pipeline's background jobs, connected. */
   jobs(): Promise<Jobs>;
+  /** Does something while the hosts of this process are stopped. Absent: none of them reads the pipeline's feeds for it. */
+  whileHostsRest?<T>(act: () => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }

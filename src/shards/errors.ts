@@ -1,4 +1,4 @@
-import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
+import { type ErrorCatalogue, errorsOf, usage } from '../base/error-catalogue.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
 export const SHARDS_ERRORS = {
@@ -6,11 +6,10 @@ export const SHARDS_ERRORS = {
     meaning: 'The application closed the write gate, and then tried to write through it.',
     hint: 'Close the gate after the last write, or open a new one.',
   },
-  'container-unsharded': {
-    meaning: 'The schema of the shard map has no such sharded container, so no key says where its documents are.',
-    hint: 'Correct the name, or read the container of one shard: every shard has reference containers in full.',
-    usage: true,
-  },
+  'container-unsharded': usage(
+    'The schema of the shard map has no such sharded container, so no key says where its documents are.',
+    'Correct the name, or read the container of one shard: every shard has reference containers in full.',
+  ),
   'fence-closed': {
     meaning: 'The fence of a key doesn’t have its mapping, so no fenced write of the key takes effect.',
     hint: 'Try again: an operation on the map may be under way. If it stays so, the fence was deleted or restored: mark the mapping offline and online again.',
@@ -31,7 +30,7 @@ export const SHARDS_ERRORS = {
   },
   'local-map-missing': {
     meaning: 'The shard has no local map.',
-    hint: 'Check the location. If the shard is elsewhere, detach it and attach it there.',
+    hint: 'Check the location. If it is right, make the local map again: `millrace shards recover MAP --from map`. If the shard is elsewhere, detach it and attach it there.',
   },
   'map-operation-undone': {
     meaning: 'An operation on the shard map was begun and then undone, because a shard could not be changed.',
@@ -65,11 +64,10 @@ export const SHARDS_ERRORS = {
     meaning: 'The shard is detached, so it takes no mapping and no request, and can’t be deleted.',
     hint: 'Attach the shard first.',
   },
-  'shard-key-invalid': {
-    meaning: 'A value is not a key of the shard map’s key type.',
-    hint: 'Give a value of the key type; the message names it.',
-    usage: true,
-  },
+  'shard-key-invalid': usage(
+    'A value is not a key of the shard map’s key type.',
+    'Give a value of the key type; the message names it.',
+  ),
   'shard-query-failed': {
     meaning: 'A shard did not answer a multi-shard query, or refused it.',
     hint: 'Remove the cause that the message names. For the rows of the other shards, set `onFailure` to `partial`.',
@@ -84,12 +82,10 @@ export const SHARDS_ERRORS = {
     hint: 'Check that the account of the shard is reachable. If the database is lost, detach the shard.',
     retryable: true,
   },
-  'shard-unfit': {
-    meaning:
-      'The database of a shard lacks a container, or one of its containers has another key than the map’s schema says.',
-    hint: 'Create the container with the key that the message names: for a pipeline over shards with `millrace shards init --shard`. Then try again.',
-    usage: true,
-  },
+  'shard-unfit': usage(
+    'The database of a shard lacks a container, or one of its containers has another key than the map’s schema says.',
+    'Create the container with the key that the message names: for a pipeline over shards with `millrace shards init --shard`. Then try again.',
+  ),
   'strays-unknown': {
     meaning: 'A shard had more strays than its local map lists, so a query can’t leave their documents out.',
     hint: 'Delete the documents of keys that the map gives to other shards, then call `clearStrays(shard)`.',
@@ -106,11 +102,11 @@ export const SHARDS_ERRORS = {
   },
   'shard-map-damaged': {
     meaning: 'Documents of a shard map, a local map or a gate are not as Millrace writes them.',
-    hint: 'Restore the database of the message to a time before that, and check which identities may write to it.',
+    hint: 'Check which identities may write to it. Make a local map again by `millrace shards recover MAP --from map`; restore the database of another document to a time before that.',
   },
   'shard-query-limit': {
-    meaning: 'A multi-shard query took longer, or has more different results, than it may.',
-    hint: 'Narrow the query, or raise its limit: `withinMs`, `shardWithinMs` or `mostDistinct`.',
+    meaning: 'A multi-shard query took longer than it may.',
+    hint: 'Narrow the query, or raise its limit: `withinMs` or `shardWithinMs`.',
   },
 } as const satisfies ErrorCatalogue;
 

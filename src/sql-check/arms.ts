@@ -7,7 +7,7 @@ import {
   type SqlTerm,
   isConstant,
   outerSymbols,
-  settle,
+  deduce,
 } from './relation.ts';
 import { Closure, type SqlFact, type Sym } from './symbols.ts';
 
@@ -22,7 +22,7 @@ export function byPlace(run: Evaluation, arm: QueryRows, columns: readonly Col[]
       ...columns.flatMap(({ sym }, at) => (all.has(arm.columns[at]?.sym ?? -1) ? [sym] : [])),
     ]);
   };
-  return settle(arm.terms, closure).map(({ leaf, tenant, prune, link }) => ({
+  return deduce(arm.terms, closure).map(({ leaf, tenant, prune, link }) => ({
     leaf,
     tenant: mapped(tenant, (syms) => closure.equalTo(syms)),
     ...(prune && { prune: mapped(prune, (syms) => closure.feeding(syms)) }),

@@ -3,7 +3,7 @@ import type { Node } from 'libpg-query';
 import { type Catalog, findRelation } from './catalog.ts';
 import { type Use, usesOf as usesIn } from './explain.ts';
 import { below, isTree, nodeKindOf } from './nodes.ts';
-import { type Env, type SqlTerm, TooLarge, newRun, settle } from './relation.ts';
+import { type Env, type SqlTerm, TooLarge, newRun, deduce } from './relation.ts';
 import { type RunsVerdict, runsVerdict } from './runs.ts';
 import { evaluateSelect } from './select.ts';
 import { Closure } from './symbols.ts';
@@ -57,7 +57,7 @@ function judged(catalog: Catalog, statement: Node): SqlExplained {
   const terms: SqlTerm[] = [];
   if ('SelectStmt' in statement) {
     const rows = run.evaluate(statement.SelectStmt, env);
-    terms.push(...settle(rows.terms, new Closure(rows.facts, rows.conditionals)));
+    terms.push(...deduce(rows.terms, new Closure(rows.facts, rows.conditionals)));
   } else run.write(statement, env);
   terms.push(...run.written);
   return {

@@ -17,7 +17,7 @@ import {
   type SqlTerm,
   isConstant,
   restrict,
-  settle,
+  deduce,
 } from './relation.ts';
 import { Closure, type SqlFact, type Sym } from './symbols.ts';
 
@@ -265,7 +265,7 @@ const inner = (both: FromRows, on: On, pairs: readonly Pair[], never: boolean): 
 });
 
 /** The nullable side with new symbols: what is known of the old ones doesn't hold for rows without a partner. */
-function nullable(run: Evaluation, side: FromRows): { rows: FromRows; links: SqlFact[]; fresh: (sym: Sym) => Sym } {
+function nullable(run: Evaluation, side: FromRows): { rows: FromRows; links: SqlFact[] } {
   const renamed = new Map<Sym, Sym>();
   const fresh = (sym: Sym): Sym => {
     const known = renamed.get(sym);
@@ -278,7 +278,7 @@ function nullable(run: Evaluation, side: FromRows): { rows: FromRows; links: Sql
   const columns = rename(side.columns);
   const entries = side.entries.map((entry): SqlEntry => ({ ...entry, columns: rename(entry.columns) }));
   const links = [...renamed].map(([a, b]): SqlFact => ({ a, b, ab: true, ba: true }));
-  return { rows: { ...side, columns, entries }, links, fresh };
+  return { rows: { ...side, columns, entries }, links };
 }
 
 function outer(
@@ -290,10 +290,10 @@ function outer(
   direction: 'left' | 'right',
 ): FromRows {
   const inside = new Closure([...other.facts, ...on.facts], other.conditionals, on.present);
-  const settled = settle([...other.terms, ...on.terms], inside);
+  const deduced = deduce([...other.terms, ...on.terms], inside);
   const keptSyms = symbolsOf(kept);
   const otherSyms = symbolsOf(other);
-  const distributed = settled.filter(({ link }) => link);
+  const distributed = deduced.filter(({ link }) => link);
   const linked = new Closure([...kept.facts, ...other.facts, ...on.facts]);
   const keptTerms = kept.terms.filter(({ link }) => link);
   if (distributed.length > 0 && keptTerms.length === 0) run.traits.add('reference-preserved');
@@ -301,8 +301,8 @@ function outer(
     run.issues.push({ issue: 'complex', parts: [] });
   const { rows, links } = nullable(run, other);
   const any = new Set(links.map(({ b }) => b));
-  const terms = restrict(run, settled, (sym) => !otherSyms.has(sym) || keptSyms.has(sym)).map((term, at): SqlTerm => {
-    const whole = settled[at];
+  const terms = restrict(run, deduced, (sym) => !otherSyms.has(sym) || keptSyms.has(sym)).map((term, at): SqlTerm => {
+    const whole = deduced[at];
     return whole ? { ...term, rescue: { any, term: { ...whole } } } : term;
   });
   const [left, right] = direction === 'left' ? [kept, rows] : [rows, kept];
@@ -334,61 +334,15 @@ function sharesAll(
   return terms.every((term) => [...(term.link ?? [])].some((sym) => all.has(sym)));
 }
 
+/** Rows of either side may be without a partner, and no condition is followed through that: constants alone stay. */
 function full(run: Evaluation, left: FromRows, right: FromRows, on: On, pairs: readonly Pair[]): FromRows {
-  run.traits.add('full-join');
-  // Its merged columns make the work grow as the third power of their number.
-  for (let more = 0; more < 3; more++) run.spend('tables');
-  const closure = new Closure([...left.facts, ...right.facts, ...on.facts], [], on.present);
-  const [one, other] = [nullable(run, left), nullable(run, right)];
-  const merged = new Map(pairs.map((pair) => [pair.name, run.symbols.fresh(run.symbols.familyOf(pair.a))]));
-  const [lefts, rights] = [new Closure(left.facts), new Closure(right.facts)];
-  const [ofLeft, ofRight] = [symbolsOf(left), symbolsOf(right)];
-  // A row is found by the column of its own side, by an equal one of the partner, and by the column merged of both. What ON
-  // says of one side alone isn't true of its rows without a partner.
-  const mapped = (
-    syms: ReadonlySet<Sym> | undefined,
-    {
-      own,
-      theirs,
-      freshOwn,
-      freshTheirs,
-    }: { own: Closure; theirs: ReadonlySet<Sym>; freshOwn: (sym: Sym) => Sym; freshTheirs: (sym: Sym) => Sym },
-  ): Set<Sym> => {
-    const constants = [...(syms ?? [])].filter((sym) => isConstant(run, sym));
-    const mine = [...own.equalTo(syms ?? [])].filter((sym) => !isConstant(run, sym));
-    const partners = [...closure.equalTo(mine)].filter((sym) => theirs.has(sym) && !isConstant(run, sym));
-    if (mine.length === 0 || partners.length === 0) return new Set(constants);
-    const usings = pairs
-      .filter(({ a, b }) => (mine.includes(a) && partners.includes(b)) || (mine.includes(b) && partners.includes(a)))
-      .flatMap(({ name }) => merged.get(name) ?? []);
-    return new Set([...constants, ...mine.map(freshOwn), ...partners.map(freshTheirs), ...usings]);
-  };
-  const sideTerms = (rows: FromRows, side: Parameters<typeof mapped>[1]): SqlTerm[] =>
-    rows.terms.map(({ leaf, tenant, prune, link: linked }) => ({
-      leaf,
-      tenant: mapped(tenant, side),
-      ...(prune && { prune: mapped(prune, side) }),
-      ...(linked && { link: mapped(linked, side) }),
-    }));
-  const terms = [
-    ...sideTerms(left, { own: lefts, theirs: ofRight, freshOwn: one.fresh, freshTheirs: other.fresh }),
-    ...sideTerms(right, { own: rights, theirs: ofLeft, freshOwn: other.fresh, freshTheirs: one.fresh }),
-    ...restrict(run, on.terms, () => false),
-  ];
-  if (terms.some(({ link }) => link?.size === 0)) run.issues.push({ issue: 'complex', parts: [] });
-  const both = product(one.rows, other.rows);
-  const side = (rows: FromRows, links: readonly SqlFact[]) => ({
-    any: new Set(links.map(({ b }) => b)),
-    facts: [...links, ...rows.facts],
-  });
-  return {
-    ...both,
-    columns: merge(both.columns, pairs, ({ name, a }) => merged.get(name) ?? a),
-    terms,
-    facts: [],
-    conditionals: [side(left, one.links), side(right, other.links), ...left.conditionals, ...right.conditionals],
-    parts: [{ terms, syms: symbolsOf(both) }],
-  };
+  run.traits.add('unclear');
+  run.doubts.add('has a FULL JOIN');
+  const both = product(nullable(run, left).rows, nullable(run, right).rows);
+  for (const { leaf } of both.terms) if (leaf.column !== undefined) run.hints.add(leaf.column);
+  const terms = restrict(run, deduce([...both.terms, ...on.terms], new Closure(both.facts)), () => false);
+  const columns = merge(both.columns, pairs, () => run.symbols.fresh(''));
+  return { ...both, columns, terms, facts: [], conditionals: [], parts: [{ terms, syms: symbolsOf(both) }] };
 }
 
 function symbolsOf({ columns, entries, facts }: FromRows): Set<Sym> {

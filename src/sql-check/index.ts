@@ -2,6 +2,6 @@
 export { loadParser } from './parser.ts';
 export { readDdl, SqlSession } from './session.ts';
 export { schemaFindings } from './schema.ts';
-export { checkFile } from './report.ts';
+export { checkFile } from './check-file.ts';
 export { checkStatement } from './check.ts';
-export { addTenant } from './rewrite.ts';
+export { addTenant } from './add-tenant.ts';

@@ -2,7 +2,7 @@
 import type { Node, RawStmt } from 'libpg-query';
 import { once } from '../base/once.ts';
 import { sharedError } from '../base/shared-errors.ts';
-import { withoutData } from './dump.ts';
+import { withoutData } from './ddl/dump.ts';
 import { type Tree, isTree } from './nodes.ts';
 
 export interface ParsedStatement {
@@ -26,6 +26,10 @@ export interface Parser {
 /** A byte order mark, spaces and comments, which PostgreSQL counts to the statement that follows. */
 const BLANK = /^(?:\s|\uFEFF|--[^\n]*(?:\n|$)|\/\*(?:[^*]|\*(?!\/))*\*\/)+/;
 
+const SIGNS = /[-+*/<>=~!@#%^&|`?]{300,}/g;
+/** A line in a comment. */
+const LINE = /^\/?([-=*#~])\1*\/?$/;
+
 export const loadParser = once(async (): Promise<Parser> => {
   const library = await import('libpg-query');
   await library.loadModule();
@@ -33,6 +37,7 @@ export const loadParser = once(async (): Promise<Parser> => {
     parse: (given, file) => {
       const text = withoutData(given);
       if (text.replace(BLANK, '') === '') return [];
+      refuseSigns(text, file);
       const tree = read(text, file, (source) => library.parseSync(source) as { readonly stmts?: readonly RawStmt[] });
       const at = unitsOf(text);
       return (tree.stmts ?? []).flatMap(
@@ -48,6 +53,15 @@ export const loadParser = once(async (): Promise<Parser> => {
     },
   };
 });
+
+/** PostgreSQL's lexer reads a run of signs, such as openings of comments, again from each of them. */
+function refuseSigns(text: string, file: string): void {
+  for (const { 0: run, index } of text.matchAll(SIGNS))
+    if (!LINE.test(run))
+      throw sharedError('query-unsupported', `${place(text, file, index)}: ${run.length} signs stand side by side`, {
+        hint: 'Put spaces between them.',
+      });
+}
 
 function read<T>(text: string, file: string, parse: (text: string) => T): T {
   try {
@@ -101,7 +115,19 @@ function unitsOf(text: string): (bytes: number) => number {
   };
 }
 
-export const sqlLineOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;
+/** The text that was asked about last, and the ends of its lines: each statement of a file asks. */
+let indexed = { text: '', ends: [] as number[] };
+
+export function sqlLineOf(text: string, offset: number): number {
+  if (indexed.text !== text) indexed = { text, ends: Array.from(text.matchAll(/\n/g), ({ index }) => index) };
+  let [low, high] = [0, indexed.ends.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (indexed.ends[middle]! < offset) low = middle + 1;
+    else high = middle;
+  }
+  return low + 1;
+}
 
 const place = (text: string, file: string, offset: number): string => `${file}:${sqlLineOf(text, offset)}`;
 

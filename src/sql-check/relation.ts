@@ -130,7 +130,7 @@ export interface Evaluation {
   readonly written: SqlTerm[];
   readonly evaluate: (query: SelectStmt, env: Env) => QueryRows;
   /** Counts the work. @throws TooLarge */
-  readonly spend: (what: keyof typeof MOST) => void;
+  readonly spend: (what: keyof typeof MOST, count?: number) => void;
   /** Reads a statement that writes, and returns the rows of its RETURNING. */
   readonly write: (statement: Node, env: Env) => QueryRows;
   /** How often a name occurs as a table's. */
@@ -143,18 +143,17 @@ export type Trait =
   | 'recursive'
   | 'reference-preserved'
   | 'scalar-subquery'
-  | 'full-join'
   | 'writes'
   | 'unclear';
 
 export const isConstant = (run: Evaluation, sym: Sym): boolean => run.symbols.constantOf(sym) !== undefined;
 
 /** Adds to terms what facts say. */
-export function settle(terms: readonly SqlTerm[], closure: Closure): SqlTerm[] {
+export function deduce(terms: readonly SqlTerm[], closure: Closure): SqlTerm[] {
   return terms.map((term) => {
     const { rescue } = term;
     if (rescue && closure.isPresent(rescue.any))
-      return settleOne(
+      return deduceOne(
         {
           ...rescue.term,
           tenant: new Set([...term.tenant, ...rescue.term.tenant]),
@@ -163,11 +162,11 @@ export function settle(terms: readonly SqlTerm[], closure: Closure): SqlTerm[] {
         },
         closure,
       );
-    return settleOne(term, closure);
+    return deduceOne(term, closure);
   });
 }
 
-const settleOne = (term: SqlTerm, closure: Closure): SqlTerm => ({
+const deduceOne = (term: SqlTerm, closure: Closure): SqlTerm => ({
   ...term,
   tenant: closure.equalTo(term.tenant),
   ...(term.prune && { prune: closure.feeding(term.prune) }),
@@ -240,8 +239,9 @@ export const newRun = (
       run.spend('queries');
       return evaluate(run, query, env);
     },
-    spend: (what) => {
-      if (++spent[what] > MOST[what])
+    spend: (what, count = 1) => {
+      spent[what] += count;
+      if (spent[what] > MOST[what])
         throw new TooLarge(`has more than ${MOST[what]} ${what}, with those of WITH and of views at each use`);
     },
     write: (statement, env) => write(run, statement, env),

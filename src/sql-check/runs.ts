@@ -2,7 +2,7 @@
 import type { Node } from 'libpg-query';
 import { findRelation } from './catalog.ts';
 import { SQL_AGGREGATES, volatilityOf } from './functions.ts';
-import { below, nodeKindOf, stringOf, strings } from './nodes.ts';
+import { below, nodeKindOf, strings } from './nodes.ts';
 import type { Evaluation, SqlTerm } from './relation.ts';
 import type { Constant } from './symbols.ts';
 
@@ -16,16 +16,17 @@ export function runsVerdict(run: Evaluation, statement: Node, terms: readonly Sq
   if (refused !== undefined) return { verdict: 'refused', why: refused };
   const [notDistributed] = run.refusals;
   if (notDistributed !== undefined) return { verdict: 'unknown', why: `Citus refuses the DDL: ${notDistributed}` };
+  const target = targetTable(run, statement);
+  const of = target?.kind === 'table' ? target.distribution : undefined;
+  if (of?.kind === 'reference')
+    return { verdict: 'unknown', why: 'a write to a reference table goes to every node by a two-phase commit' };
+  if (of?.kind === 'distributed' && setsOf(statement).some(setsColumn(of.column)))
+    return { verdict: 'unknown', why: 'it sets the distribution column, which Citus takes for the same value alone' };
   if (run.traits.has('unclear')) return { verdict: 'unknown', why: `it ${[...run.doubts][0]}` };
   if ('InsertStmt' in statement) return insertRuns(run, statement, terms);
   const distributed = terms.filter(({ prune }) => prune);
   const [first] = distributed;
-  if (!first) {
-    const reference = run.traits.has('writes') && writesReference(run, statement);
-    return reference
-      ? { verdict: 'unknown', why: 'a write to a reference table goes to every node by a two-phase commit' }
-      : { verdict: 'one node', why: 'it has no distributed table' };
-  }
+  if (!first) return { verdict: 'one node', why: 'it has no distributed table' };
   if (run.locals.size > 0)
     return {
       verdict: 'unknown',
@@ -103,23 +104,13 @@ function everyNode(
   if (run.traits.has('scalar-subquery'))
     return { verdict: 'unknown', why: 'a subquery in an expression isn’t restricted to one shard' };
   if (run.doubts.size > 0) return { verdict: 'unknown', why: `it ${[...run.doubts][0]}` };
-  if (run.traits.has('full-join') && mixedFull(pruned))
-    return { verdict: 'unknown', why: 'a column that FULL JOIN merges is restricted' };
   return { verdict: 'all nodes', why: 'a distributed table isn’t restricted to one shard' };
 }
-
-const mixedFull = (pruned: readonly (readonly Constant[])[]): boolean =>
-  pruned.some((constants) => constants.length > 0);
 
 function targetTable(run: Evaluation, statement: Node) {
   const [, fields] = nodeKindOf(statement);
   const relation = fields['relation'] as { schemaname?: string; relname?: string } | undefined;
   return relation?.relname === undefined ? undefined : findRelation(run.catalog, relation.schemaname, relation.relname);
-}
-
-function writesReference(run: Evaluation, statement: Node): boolean {
-  const table = targetTable(run, statement);
-  return table?.kind === 'table' && table.distribution.kind === 'reference';
 }
 
 /** What Citus refuses of a write, even for one tenant. */
@@ -137,20 +128,12 @@ function refusedWrite(run: Evaluation, statement: Node): string | undefined {
     );
   const [, fields] = nodeKindOf(statement);
   const clauses = [...arrayOf(fields['targetList']), ...arrayOf(fields['whereClause'])];
-  if (of.kind === 'reference' && readsDistributed(run, fields))
-    return 'cannot perform select on a distributed table and modify a reference table';
   if (clauses.some((node) => calls(node, 'volatile')))
     return 'functions used in the WHERE/ON/WHEN clause of modification queries on distributed tables must not be VOLATILE';
   if (clauses.some(stableOfColumns))
     return 'STABLE functions used in UPDATE queries cannot be called with column references';
   if (returned(fields).some((node) => calls(node, 'volatile') || calls(node, 'stable')))
     return 'non-IMMUTABLE functions are not allowed in the RETURNING clause';
-  if (
-    'UpdateStmt' in statement &&
-    of.kind === 'distributed' &&
-    setsOther(statement.UpdateStmt.targetList ?? [], statement.UpdateStmt.whereClause, of.column)
-  )
-    return 'modifying the partition value of rows is not allowed';
   return undefined;
 }
 
@@ -162,15 +145,23 @@ const returned = (fields: Readonly<Record<string, unknown>>): Node[] => {
 const arrayOf = (value: unknown): Node[] =>
   Array.isArray(value) ? (value as Node[]) : value === undefined ? [] : [value as Node];
 
-function readsDistributed(run: Evaluation, fields: Readonly<Record<string, unknown>>): boolean {
-  return JSON.stringify([fields['fromClause'], fields['usingClause'], fields['whereClause']])
-    .split('"relname":"')
-    .slice(1)
-    .some((rest) => {
-      const found = findRelation(run.catalog, undefined, rest.slice(0, rest.indexOf('"')));
-      return found?.kind === 'table' && found.distribution.kind === 'distributed';
-    });
+/** What an UPDATE sets, or an INSERT where there is a conflict. */
+function setsOf(statement: Node): readonly Node[] {
+  if ('UpdateStmt' in statement) return statement.UpdateStmt.targetList ?? [];
+  return 'InsertStmt' in statement ? (statement.InsertStmt.onConflictClause?.targetList ?? []) : [];
 }
+
+/** To something else than itself. */
+const setsColumn =
+  (column: string) =>
+  (set: Node): boolean =>
+    'ResTarget' in set &&
+    set.ResTarget.name === column &&
+    !(
+      set.ResTarget.val &&
+      'ColumnRef' in set.ResTarget.val &&
+      strings(set.ResTarget.val.ColumnRef.fields).at(-1) === column
+    );
 
 function refusedInsert(statement: Node, column: string | undefined, columns: readonly string[]): string | undefined {
   if (!('InsertStmt' in statement)) return undefined;
@@ -194,20 +185,6 @@ function refusedInsert(statement: Node, column: string | undefined, columns: rea
     return 'functions used in the DO UPDATE SET clause of INSERTs on distributed tables must be marked IMMUTABLE';
   if (moving(onConflictClause?.whereClause))
     return 'functions used in the WHERE clause of the ON CONFLICT clause of INSERTs on distributed tables must be marked IMMUTABLE';
-  if (
-    column !== undefined &&
-    sets.some(
-      (set) =>
-        'ResTarget' in set &&
-        set.ResTarget.name === column &&
-        !(
-          set.ResTarget.val &&
-          'ColumnRef' in set.ResTarget.val &&
-          strings(set.ResTarget.val.ColumnRef.fields).at(-1) === column
-        ),
-    )
-  )
-    return 'modifying the partition value of rows is not allowed';
   return undefined;
 }
 
@@ -232,35 +209,10 @@ const stableOfColumns = (node: Node): boolean =>
     (node.FuncCall.args ?? []).some(namesColumn)) ||
   below(nodeKindOf(node)[1]).some(stableOfColumns);
 
-/** The distribution column gets another value than the one that WHERE names. */
-function setsOther(sets: readonly Node[], where: Node | undefined, column: string): boolean {
-  const set = sets.find((each) => 'ResTarget' in each && each.ResTarget.name === column);
-  if (!set || !('ResTarget' in set) || !set.ResTarget.val) return false;
-  if ('ColumnRef' in set.ResTarget.val && strings(set.ResTarget.val.ColumnRef.fields).at(-1) === column) return false;
-  const value = textOf(set.ResTarget.val);
-  return !equalities(where).some(([name, other]) => name === column && other === value);
-}
-
-const textOf = (node: Node): string =>
-  JSON.stringify(node, (key, value: unknown) => (key === 'location' ? undefined : value));
-
-function equalities(node: Node | undefined): [string, string][] {
-  if (!node) return [];
-  if ('BoolExpr' in node && node.BoolExpr.boolop === 'AND_EXPR') return (node.BoolExpr.args ?? []).flatMap(equalities);
-  if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP' || stringOf(node.A_Expr.name?.[0]) !== '=') return [];
-  const { lexpr, rexpr } = node.A_Expr;
-  if (!lexpr || !rexpr) return [];
-  const pair = (column: Node, value: Node): [string, string][] =>
-    'ColumnRef' in column ? [[strings(column.ColumnRef.fields).at(-1) ?? '', textOf(value)]] : [];
-  return [...pair(lexpr, rexpr), ...pair(rexpr, lexpr)];
-}
-
 function insertRuns(run: Evaluation, statement: Node, terms: readonly SqlTerm[]): RunsVerdict {
   const table = targetTable(run, statement);
   const kind = table?.kind === 'table' ? table.distribution.kind : undefined;
   const sources = terms.filter(({ prune }) => prune);
-  if (kind === 'reference')
-    return { verdict: 'unknown', why: 'a write to a reference table goes to every node by a two-phase commit' };
   if (kind === 'local')
     return sources.length === 0
       ? { verdict: 'one node', why: 'it has no distributed table' }

@@ -1,7 +1,7 @@
 // The rules of Citus for the tables themselves, and of a database whose rows all belong to tenants. Each finding has the
 // statements that correct it, in their order.
 import type { Catalog, Relation, SqlForeignKey, SqlTable } from './catalog.ts';
-import { columnType } from './distribute.ts';
+import { columnType } from './ddl/distribute.ts';
 
 export interface SchemaFinding {
   readonly table: string;

@@ -17,7 +17,7 @@ import {
   isConstant,
   outerSymbols,
   restrict,
-  settle,
+  deduce,
 } from './relation.ts';
 import { Closure, type SqlFact, type Sym, withoutPruning } from './symbols.ts';
 
@@ -93,7 +93,7 @@ function plainSelect(run: Evaluation, query: SelectStmt, env: Env): QueryRows {
   const outer = outerSymbols(env.scope);
   const never = condition.never || (grouped.never && !sets);
   const plain = combined.length === 0 && !query.distinctClause;
-  let terms = never ? [] : settle(inner, closure);
+  let terms = never ? [] : deduce(inner, closure);
   for (const keep of combined) terms = restrict(run, terms, (sym) => keep.has(sym) || outer.has(sym));
   const visible = new Set(columns.map(({ sym }) => sym));
   // Symbols that aren't in the result can't be compared any more, but those of a merged query's own conditions stay.
@@ -227,7 +227,9 @@ function outputs(
       const entries = whole ? from.entries : entriesNamed(env, alias ?? '');
       if (entries.length === 0 || entries.some((entry) => entry.open)) open = true;
       if (!whole && entries.length === 0) run.doubts.add(`names ${alias}.*, which is not in FROM`);
-      return whole ? [...from.columns] : entries.flatMap((entry) => entry.columns);
+      const starred = whole ? from.columns : entries.flatMap((entry) => entry.columns);
+      run.spend('expressions', starred.length);
+      return [...starred];
     }
     if ('A_Indirection' in val && (val.A_Indirection.indirection ?? []).some((each) => 'A_Star' in each)) {
       open = true;

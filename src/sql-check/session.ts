@@ -2,9 +2,9 @@
 // made, a transaction that is rolled back leaves nothing, and the end of the session takes what was temporary.
 import type { FuncCall, Node, TransactionStmt, VariableSetStmt } from 'libpg-query';
 import { type Catalog, type Relation, TEMPORARY } from './catalog.ts';
-import { applyDdl } from './ddl.ts';
-import { callsOf } from './distribute.ts';
-import { type Draft, copyOf, markMentioned } from './draft.ts';
+import { applyDdl } from './ddl/ddl.ts';
+import { callsOf } from './ddl/distribute.ts';
+import { type Draft, copyOf, markMentioned } from './ddl/draft.ts';
 import { strings } from './nodes.ts';
 import { type Parser, sqlLineOf } from './parser.ts';
 import { refusalsOf } from './schema.ts';

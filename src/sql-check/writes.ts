@@ -16,7 +16,7 @@ import {
   type QueryRows,
   type Evaluation,
   type SqlTerm,
-  settle,
+  deduce,
 } from './relation.ts';
 import { withCtes } from './ctes.ts';
 import { Closure, type Sym } from './symbols.ts';
@@ -94,7 +94,7 @@ function change(run: Evaluation, statement: UpdateStmt | DeleteStmt, env: Env, s
     written.push(valueTerm(target.leaf, sym === undefined ? [] : [sym]));
   }
   if (table) cascades(run, table);
-  const all = settle([...rows.terms, ...insideTerms(read.terms, condition.inside), ...written], closure);
+  const all = deduce([...rows.terms, ...insideTerms(read.terms, condition.inside), ...written], closure);
   if (!condition.never) run.written.push(...all);
   return returned(rows);
 }
@@ -145,12 +145,12 @@ function insert(run: Evaluation, statement: InsertStmt, env: Env): QueryRows {
     const rows = run.evaluate(query, inner);
     const closure = new Closure(rows.facts, rows.conditionals);
     const sym = rows.columns[tenant]?.sym;
-    terms.push(...settle(rows.terms, closure));
+    terms.push(...deduce(rows.terms, closure));
     if (leaf?.column !== undefined && (sym === undefined || rows.open))
       run.doubts.add(`gives ${run.catalog.tenant} a value that the check doesn’t know`);
     else if (sym !== undefined)
       terms.push(
-        ...settle(
+        ...deduce(
           [insertTerm(leaf, [sym])].filter((term) => term.leaf !== undefined),
           closure,
         ),

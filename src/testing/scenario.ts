@@ -12,7 +12,7 @@ import { openEngine } from '../runtime/open-engine.ts';
 import type { LoadedPipeline, Services } from '../runtime/workspace.ts';
 import { type Adversity, Delivery } from './delivery.ts';
 import { Dice } from './dice.ts';
-import { type Documents, comparable } from './documents.ts';
+import { type AnyModel, type Documents, comparable } from './documents.ts';
 import { canonical } from '../base/json.ts';
 import { sharedError } from '../base/shared-errors.ts';
 import { layoutsOf } from '../runtime/tables.ts';
@@ -31,6 +31,19 @@ export interface Ground {
   readonly lagMs: number;
   /** The database of tables; a pipeline that declares some needs it. */
   readonly tables?: Tables;
+  /** Runs one scenario at a time, where scenarios share tables or sinks. */
+  readonly alone?: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+/** A change that a projection parked. */
+export interface Parked {
+  /** Such as `orders@1`. */
+  readonly projection: string;
+  readonly container: string;
+  readonly id: string;
+  /** Of the error, as in `docs/errors.md`. */
+  readonly code: string;
+  readonly message: string;
 }
 
 /** The state after a scenario. */
@@ -39,27 +52,26 @@ export interface Result {
   readonly documents: Readonly<Record<string, readonly Doc[]>>;
   /** The rows of tables as readers see them, by the name of the view; each as `to_jsonb` shows it. */
   readonly rows: Readonly<Record<string, readonly TableRow[]>>;
-  /** The parked changes, as `projection: container/id: message`. */
-  readonly parked: readonly string[];
+  readonly parked: readonly Parked[];
 }
 
 const SILENT = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
 const NEVER = new AbortController().signal;
 
 /** `given`: documents at the start. `when`: documents that are written then. `expect`: documents derived in the end. */
-export class Scenario {
+export class Scenario<M extends object = AnyModel> {
   readonly #ground: Ground;
-  readonly #given: Documents;
-  readonly #steps: { readonly changes: Documents; readonly adversity: Adversity }[] = [];
+  readonly #given: Documents<M>;
+  readonly #steps: { readonly changes: Documents<M>; readonly adversity: Adversity }[] = [];
 
   /** @internal */
-  constructor(ground: Ground, given: Documents) {
+  constructor(ground: Ground, given: Documents<M>) {
     this.#ground = ground;
     this.#given = given;
   }
 
   /** Writes documents, container by container in their order; several versions of one id are several changes. */
-  when(changes: Documents, adversity: Adversity = {}): this {
+  when(changes: Documents<M>, adversity: Adversity = {}): this {
     this.#steps.push({ changes, adversity });
     return this;
   }
@@ -70,14 +82,17 @@ export class Scenario {
    * `rows` names exactly these rows, as `to_jsonb` of PostgreSQL shows them.
    * @throws AssertionError with the difference
    */
-  async expect(documents: Documents = {}, rows: Readonly<Record<string, readonly TableRow[]>> = {}): Promise<Result> {
+  async expect(
+    documents: Documents<M> = {},
+    rows: Readonly<Record<string, readonly TableRow[]>> = {},
+  ): Promise<Result> {
     const result = await this.run();
     for (const [table, expected] of Object.entries(rows)) {
       const found = result.rows[table];
       if (!found) throw unknownTable(table, Object.keys(result.rows));
       assert.deepStrictEqual(inOrder(found), inOrder(expected), `The rows of ${table} are different`);
     }
-    for (const [container, expected] of Object.entries(documents)) {
+    for (const [container, expected = []] of Object.entries<readonly object[] | undefined>(documents)) {
       const found = result.documents[container];
       if (!found) throw unknownContainer(container, Object.keys(result.documents), 'no projection writes');
       assert.deepStrictEqual(
@@ -91,8 +106,8 @@ export class Scenario {
 
   /** Runs the scenario and compares the sinks with the recomputed ones only. */
   async run(): Promise<Result> {
-    const { tables } = this.#ground;
-    return tables ? tables.alone(() => this.#run()) : this.#run();
+    const { alone } = this.#ground;
+    return alone ? alone(() => this.#run()) : this.#run();
   }
 
   async #run(): Promise<Result> {
@@ -106,7 +121,7 @@ export class Scenario {
       throw new assert.AssertionError({ message, ...sides, expected, operator: 'deepStrictEqual' });
     }
     const parked = (await new DeadLetters(services.place.state).list()).map(
-      ({ projection, container, id, message }) => `${projection}: ${container}/${id}: ${message}`,
+      ({ projection, container, id, code, message }) => ({ projection, container, id, code, message }),
     );
     return { documents: await this.#derived(), rows: await this.#rows(), parked };
   }
@@ -129,7 +144,7 @@ export class Scenario {
     return Promise.all([...sources.values()].map((source) => Delivery.open(engine, services.place.database, source)));
   }
 
-  async #step(changes: Documents, adversity: Adversity, deliveries: readonly Delivery[]): Promise<void> {
+  async #step(changes: Documents<M>, adversity: Adversity, deliveries: readonly Delivery[]): Promise<void> {
     const dice = new Dice(adversity.seed ?? 1);
     for (const delivery of deliveries) delivery.begin(adversity, dice);
     this.#ground.lag(adversity.stale === true);
@@ -158,10 +173,10 @@ export class Scenario {
     }
   }
 
-  #writes(changes: Documents): (() => Promise<unknown>)[] {
+  #writes(changes: Documents<M>): (() => Promise<unknown>)[] {
     const { loaded, services } = this.#ground;
     const known = loaded.model.containers.map(({ name }) => name);
-    return Object.entries(changes).flatMap(([container, documents]) => {
+    return Object.entries<readonly object[] | undefined>(changes).flatMap(([container, documents = []]) => {
       if (!known.includes(container)) throw unknownContainer(container, known, 'the model does not have');
       return documents.map(
         (document) => () =>

@@ -16,15 +16,12 @@ export interface Tables extends AsyncDisposable {
   prepare(layouts: readonly TableLayout[]): Promise<void>;
   /** What readers see of a table, in the order of its JSON; undefined: there is no such view. */
   rows(table: string): Promise<TableRow[] | undefined>;
-  /** One scenario at a time. */
-  alone<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /** @internal @throws UsageError `missing` */
 export async function openTables(): Promise<Tables> {
   const server = await startPglite();
   const database = openDatabase(server.url, { max: 1 });
-  let before: Promise<unknown> = Promise.resolve();
   return {
     database,
     prepare: async (layouts) => {
@@ -46,11 +43,6 @@ export async function openTables(): Promise<Tables> {
         },
         { signal: NEVER },
       ),
-    alone: (work) => {
-      const own = before.then(work, work);
-      before = own.catch(() => undefined);
-      return own;
-    },
     [Symbol.asyncDispose]: async () => {
       await database.close();
       await server[Symbol.asyncDispose]();

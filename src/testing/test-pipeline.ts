@@ -8,21 +8,22 @@ import { planModel } from '../procedures/apply/apply.ts';
 import type { ShardLocation } from '../shards/map/documents.ts';
 import type { Services } from '../runtime/workspace.ts';
 import { Scenario } from './scenario.ts';
-import type { Documents } from './documents.ts';
+import { ScenarioSends } from './sends.ts';
+import type { AnyModel, Documents } from './documents.ts';
 import { type LikeOptions, documentsLike } from './documents-like.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
 /** A pipeline on an embedded server of its own, for all scenarios of a test file. */
-export interface TestPipeline extends AsyncDisposable {
+export interface TestPipeline<M extends object = AnyModel> extends AsyncDisposable {
   readonly pipeline: Pipeline;
   readonly model: Model;
   /** Begins a scenario in an empty database, with these documents and everything that is derived from them. */
-  given(documents?: Documents): Scenario;
+  given(documents?: Documents<M>): Scenario<M>;
   /**
    * Random documents like the examples of a type, for properties that must hold for any document.
    * @throws UsageError `not-found`
    */
-  like(container: string, type: string, options?: LikeOptions): Doc[];
+  like<C extends keyof M & string>(container: C, type: keyof M[C] & string, options?: LikeOptions): Doc[];
   close(): Promise<void>;
 }
 
@@ -39,9 +40,10 @@ export const onePartitionEach = (model: Model): Model => ({
 
 /**
  * Opens the pipeline of a folder for tests, with the containers of its model, in memory, in this process.
+ * `testPipeline<typeof m>(folder)`, with the `m` of model.ts: a container that isn't in the model doesn't compile.
  * @throws UsageError for the same problems as `millrace dev`
  */
-export async function testPipeline(folder: string): Promise<TestPipeline> {
+export async function testPipeline<M extends object = AnyModel>(folder: string): Promise<TestPipeline<M>> {
   const { pipeline, model: stated } = await loadPipeline(folder);
   const model = onePartitionEach(stated);
   const { startEmulator } = await import('../emulator/index.ts');
@@ -49,9 +51,16 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
   const client = new CosmosClient({ ...emulator.clientOptions, consistencyLevel: 'Session' });
   const tables = pipeline.effects.some(({ kind }) => kind === 'table') ? await openTables() : undefined;
   // Tests cover what is written to containers and tables: this kit sweeps no archive, publishes and ingests no events.
-  const written = { folder, model, pipeline: { ...pipeline, archives: [], publishes: [], ingests: [] } };
+  const sends = new ScenarioSends({ ...pipeline, archives: [], publishes: [], ingests: [] });
+  const written = { folder, model, pipeline: sends.pipeline };
   const loaded = tables ? withTables(written, tables.database) : written;
   let scenarios = 0;
+  let before: Promise<unknown> = Promise.resolve();
+  const alone = <T>(work: () => Promise<T>): Promise<T> => {
+    const own = before.then(work, work);
+    before = own.catch(() => undefined);
+    return own;
+  };
   const close = async (): Promise<void> => {
     await tables?.[Symbol.asyncDispose]();
     client.dispose();
@@ -66,9 +75,11 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
       const prepare = async (): Promise<void> => {
         for (const step of await planModel(loaded, services)) await step.apply();
         await tables?.prepare(layoutsOf(loaded));
+        await sends.prepare();
       };
       const lag = (on: boolean): void => emulator.faults(on ? { replicaLagMs: LAG_MS / 2 } : {});
-      return new Scenario({ loaded, services, prepare, lag, lagMs: LAG_MS, ...(tables && { tables }) }, documents);
+      const shared = { ...(tables && { tables }), ...((tables ?? sends.any) && { alone }) };
+      return new Scenario<M>({ loaded, services, prepare, lag, lagMs: LAG_MS, ...shared }, documents);
     },
     like: (container, type, options) => {
       const of = model.containers.find(({ name }) => name === container);
@@ -100,6 +111,7 @@ export function servicesOn(cosmos: CosmosClient, { endpoint, database: name }: R
       producer: () => absent('event hubs'),
       consumer: () => absent('event hubs'),
       check: () => absent('event hubs'),
+      positions: () => absent('event hubs'),
     },
   };
   return services;

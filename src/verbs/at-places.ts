@@ -5,8 +5,9 @@ import { MillraceError, type UsageError, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/near.ts';
 import { once } from '../base/once.ts';
 import { resourceName } from '../base/settings.ts';
-import { type PipelinePlace, pipelinePlaces } from '../runtime/shard-map.ts';
-import { type LoadedPipeline, type Services, type Workspace, changedWorkspace } from '../runtime/workspace.ts';
+import { type PipelinePlace, placesOf } from '../runtime/places.ts';
+import { type LoadedPipeline, type Workspace, changedWorkspace } from '../runtime/workspace.ts';
+import type { Plan } from '../procedures/context.ts';
 import { operationsError } from '../procedures/errors.ts';
 import { isForShards, refusedOverShards } from '../procedures/refused-over-shards.ts';
 
@@ -68,11 +69,11 @@ export async function operationPlaces(
       hint: `Name it with --shard: the database of a shard${isForShards(name) ? '' : ', or that of the settings for the global place'}.`,
     });
   const settings = workspace.settings();
-  const places = await pipelinePlaces({ settings, services: await workspace.services(), loaded });
+  const places = await placesOf({ settings, services: await workspace.services(), loaded }).list();
   const all = places.map((place) => ({
     name: place.shard ?? settings.database,
     global: place.shard === undefined,
-    workspace: workspaceAt(workspace, name, place, places),
+    workspace: workspaceAt(workspace, name, place),
   }));
   if (shard === undefined) return all;
   const found = all.filter((place) => place.name === shard);
@@ -84,31 +85,13 @@ export async function operationPlaces(
 }
 
 /** A workspace on one place, with the part of the pipeline that runs there. */
-function workspaceAt(
-  workspace: Workspace,
-  name: string,
-  place: PipelinePlace<LoadedPipeline>,
-  all: readonly PipelinePlace<LoadedPipeline>[],
-): Workspace {
-  const services = once(async () => (place.shard === undefined ? withShards(await place.open(), all) : place.open()));
+function workspaceAt(workspace: Workspace, name: string, { loaded, open }: PipelinePlace<LoadedPipeline>): Workspace {
   const of: Workspace = changedWorkspace(workspace, {
     at: (folder) => (folder === undefined ? of : onOnePlace(workspace.at(folder), name)),
-    pipeline: async () => place.loaded,
-    services,
+    pipeline: async () => loaded,
+    services: once(async () => (await open()).services),
   });
   return of;
-}
-
-/** The services of the global place, from which every shard can be opened. */
-export function withShards(services: Services, places: readonly PipelinePlace<unknown>[]): Services {
-  const over = (of: Services, shards: () => Promise<readonly Services[]>): Services => ({
-    ...of,
-    shards,
-    inBulk: async () =>
-      over(await of.inBulk(), async () => Promise.all((await shards()).map((shard) => shard.inBulk()))),
-  });
-  const open = once(() => Promise.all(places.filter(({ shard }) => shard !== undefined).map((place) => place.open())));
-  return over(services, open);
 }
 
 /** A workspace whose pipeline may not be over shards. */
@@ -144,7 +127,10 @@ export const joinPlaces = (results: readonly (AtPlace & { readonly text: string 
   ok: results.every(({ ok }) => ok),
 });
 
-export const failedAt = ({ name: place, global }: OperationPlace, error: unknown): AtPlace & { text: string } => {
+export const failedAt = (
+  { name: place, global }: Pick<OperationPlace, 'name' | 'global'>,
+  error: unknown,
+): AtPlace & { text: string } => {
   const failure = messageOf(error);
   const code = error instanceof MillraceError ? { code: error.code } : {};
   return { place, global, ok: false, failure, ...code, text: `It failed here: ${failure}` };
@@ -153,23 +139,17 @@ export const failedAt = ({ name: place, global }: OperationPlace, error: unknown
 export const withPlaceInput = (schema: z.ZodObject, how: OverShards | undefined): z.ZodObject =>
   how === 'every' || how === 'one' ? schema.extend(placeInput) : schema;
 
-interface Planned {
-  readonly steps: readonly string[];
-  readonly ru: number;
-  readonly seconds?: number;
-}
-
 /** A plan whose steps name the place. */
-export const planAt = ({ name, global }: OperationPlace, plan: Planned): Planned => ({
+export const planAt = ({ name, global }: OperationPlace, plan: Plan): Plan => ({
   ...plan,
   steps: plan.steps.map((step) => `${global ? 'global place' : 'shard'} ${name}: ${step}`),
 });
 
 /** Plans of several places, which are worked on one after the other. */
-export function joinPlans(plans: readonly Planned[]): Planned {
+export function joinPlans(plans: readonly Plan[]): Plan {
   const [only, ...more] = plans;
   if (only && more.length === 0) return only;
-  const sum = (of: (plan: Planned) => number): number => plans.reduce((total, plan) => total + of(plan), 0);
+  const sum = (of: (plan: Plan) => number): number => plans.reduce((total, plan) => total + of(plan), 0);
   return {
     steps: plans.flatMap(({ steps }) => steps),
     ru: sum(({ ru }) => ru),

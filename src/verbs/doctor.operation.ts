@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { expiration } from './leases/inputs.ts';
 import { defineOperation } from './operation.ts';
-import { plural } from '../procedures/table.ts';
+import { plural, styled } from '../procedures/table.ts';
 import { examineAccount } from '../procedures/doctor/doctor.ts';
 
 const SIGNS = { good: 'ok ', doubtful: '?  ', bad: 'BAD' } as const;
+const COLOURS = { good: 'green', doubtful: 'yellow', bad: 'red' } as const;
 
 export const doctor = defineOperation({
-  verb: 'doctor',
+  name: 'doctor',
   summary:
     'Check settings, account, rights, clock, containers, tables, versions and leases, and show how to fix each problem',
   examples: ['millrace doctor', 'millrace doctor --env production --json'],
@@ -18,7 +19,7 @@ export const doctor = defineOperation({
   format: (findings) => {
     // Several findings in a row with the same hint show it once, below the last.
     const lines = findings.flatMap(({ check, verdict, what, hint }, at) => [
-      `${SIGNS[verdict]}  ${check}: ${what}`,
+      `${styled(COLOURS[verdict], SIGNS[verdict])}  ${check}: ${what}`,
       ...(hint === undefined || hint === findings[at + 1]?.hint ? [] : [`       ${hint}`]),
     ]);
     const wrong = findings.filter(({ verdict }) => verdict === 'bad').length;

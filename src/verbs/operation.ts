@@ -1,10 +1,11 @@
 import type { z } from 'zod';
 import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
-import { failureOf } from '../cosmos/failure.ts';
-import { withRetry } from '../cosmos/retry.ts';
+import { failureOf, roleHint } from '../cosmos/failure.ts';
+import { impatiently, withRetry } from '../cosmos/retry.ts';
 import { isObject } from '../base/json.ts';
+import { mapSettled } from '../base/map-settled.ts';
 import { suggestion } from '../base/near.ts';
-import { inSpan } from '../base/spans.ts';
+import { inSpan } from '../base/telemetry/spans.ts';
 import { withSettingsHint } from '../runtime/settings-hint.ts';
 import { type Workspace, bulkWorkspace } from '../runtime/workspace.ts';
 import {
@@ -20,15 +21,15 @@ import {
 } from './at-places.ts';
 import type { Context, Plan } from '../procedures/context.ts';
 import { operationsError } from '../procedures/errors.ts';
-import { whileNoted } from '../procedures/running.ts';
+import { whileNoted } from '../procedures/journal/runs.ts';
+import { PLACES_AT_ONCE } from '../runtime/places.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
 /** Reads no property: the signal of a command line ends the process until it is first read. */
-const withWorkspace = (context: Context, workspace: Workspace, place?: string): Context =>
+const withOther = (context: Context, other: Partial<Context>): Context =>
   Object.defineProperties({} as Context, {
     ...Object.getOwnPropertyDescriptors(context),
-    workspace: { value: workspace, enumerable: true },
-    ...(place !== undefined && { place: { value: place, enumerable: true } }),
+    ...Object.getOwnPropertyDescriptors(other),
   });
 
 /** The result of an operation. `ok: false` means findings or differences: exit code 1. */
@@ -40,12 +41,16 @@ export interface OperationResult {
 
 export type VerbEffect = 'reads' | 'changes' | 'destroys';
 
+/** The words of a name: `shards keys` and `map`. */
+interface Words {
+  /** Absent: the name has one word. */
+  readonly noun?: string;
+  readonly verb: string;
+}
+
 interface Description {
   /** How it works on a pipeline over shards. Absent: it is refused. */
   readonly shards?: OverShards;
-  /** Absent: a verb without a noun, such as `dev`. A noun of a noun has both words: `shards keys`. */
-  readonly noun?: string;
-  readonly verb: string;
   /** One line that starts with a verb in the imperative. */
   readonly summary: string;
   /** Whole command lines. */
@@ -66,6 +71,8 @@ interface Description {
   readonly lasting?: true;
   /** True: no record may keep the input, because it names what is erased. */
   readonly withheld?: true;
+  /** Over shards: which inputs work in all places at the same time. Absent: every one, if the operation only reads. */
+  readonly sideBySide?: (input: Readonly<Record<string, unknown>>) => boolean;
   /**
    * Of a verb that works in one place: whether an input names keys, so that a job of it looks in the other shards too. They
    * may have moved while it waited.
@@ -75,6 +82,8 @@ interface Description {
 
 /** The declaration of an operation. The fields of its input become flags and HTTP parameters. */
 export interface OperationSpec<S extends z.ZodObject, R> extends Description {
+  /** As on the command line: `shards keys map`, or a verb without a noun: `dev`. */
+  readonly name: string;
   readonly input: S;
   readonly argument?: keyof z.output<S> & string;
   readonly plan?: (input: z.output<S>, context: Context) => Promise<Plan>;
@@ -86,7 +95,7 @@ export interface OperationSpec<S extends z.ZodObject, R> extends Description {
 }
 
 /** A registered operation: the CLI verb and the HTTP route are generated from it. */
-export interface Operation extends Description {
+export interface Operation extends Description, Words {
   readonly input: z.ZodObject;
   readonly plan?: (input: unknown, context: Context) => Promise<Plan>;
   /** @throws UsageError `input-invalid` if the schema does not accept the input */
@@ -94,9 +103,11 @@ export interface Operation extends Description {
 }
 
 export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S, R>): Operation {
-  const { input: own, plan, run, format, ok, ...description } = spec;
-  const { noun, shards: how } = description;
-  const name = operationName(description);
+  const { input: own, plan, run, format, ok, name, ...declared } = spec;
+  const [verb = '', ...before] = name.split(' ').toReversed();
+  const noun = before.toReversed().join(' ');
+  const description = { ...declared, ...(noun !== '' && { noun }), verb };
+  const how = description.shards;
   const schema = withPlaceInput(own, how);
   const accept = (input: unknown): { accepted: z.output<S>; shard: string | undefined } => {
     const { shard, ...rest } = parse(schema, input, description) as z.output<S> & { shard?: string };
@@ -107,17 +118,17 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
     };
   };
   const inLane = (context: Context): Context =>
-    description.bulk ? withWorkspace(context, bulkWorkspace(context.workspace)) : context;
+    description.bulk ? withOther(context, { workspace: bulkWorkspace(context.workspace) }) : context;
   /** Verbs of shards know places by themselves. */
   const guarded = (context: Context): Context =>
-    how === 'itself' || noun?.split(' ')[0] === 'shards'
+    how === 'itself' || name.startsWith('shards ')
       ? context
-      : withWorkspace(context, onOnePlace(context.workspace, name));
+      : withOther(context, { workspace: onOnePlace(context.workspace, name) });
   const placesOf = async ({ workspace }: Context, shard: string | undefined): Promise<OperationPlace[] | undefined> =>
     how === 'every' || how === 'one' ? operationPlaces(workspace, name, how, shard) : undefined;
   const perform = async (accepted: z.output<S>, context: Context): Promise<OperationResult> => {
-    const working = () => run(accepted, inLane(guarded(context)));
-    const value = await (description.bulk ? noted(context, description, accepted, working) : working()).catch(
+    const working = (of: Context) => run(accepted, inLane(guarded(of)));
+    const value = await (description.bulk ? noted(context, description, accepted, working) : working(context)).catch(
       explain(context),
     );
     return { value, text: format(value, accepted), ok: ok?.(value) ?? true };
@@ -127,22 +138,22 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
     const places = await placesOf(context, shard);
     const [only, ...more] = places ?? [];
     if (!only) return perform(accepted, context);
-    if (more.length === 0) return perform(accepted, withWorkspace(context, only.workspace, only.name));
-    const results = [];
+    if (more.length === 0)
+      return perform(accepted, withOther(context, { workspace: only.workspace, place: only.name }));
     const between = new Map<string, unknown>();
-    for (const place of [only, ...more]) {
+    // Interim results are those of one place.
+    const { show: _, ...rest } = context;
+    const inPlace = async ({ name: place, global, workspace }: OperationPlace) => {
       try {
-        // Interim results are those of one place.
-        const { show: _, ...rest } = context;
-        const result = await perform(accepted, { ...rest, workspace: place.workspace, place: place.name, between });
-        results.push({ place: place.name, global: place.global, ...result });
+        return { place, global, ...(await perform(accepted, { ...rest, workspace, place, between })) };
       } catch (error) {
         if (context.signal.aborted) throw error;
         // A shard that doesn't answer hides nothing of the others.
-        results.push(failedAt(place, error));
+        return failedAt({ name: place, global }, error);
       }
-    }
-    return joinPlaces(results);
+    };
+    const isBeside = description.sideBySide?.(accepted) ?? description.effect === 'reads';
+    return joinPlaces(await mapSettled([only, ...more], inPlace, { concurrency: isBeside ? PLACES_AT_ONCE : 1 }));
   };
   return {
     ...description,
@@ -151,36 +162,38 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
       plan: async (input: unknown, context: Context) => {
         const { accepted, shard } = accept(input);
         const places = (await placesOf(context, shard)) ?? [undefined];
-        const plans = [];
-        for (const place of places) {
-          const at = place ? withWorkspace(context, place.workspace) : context;
+        const planIn = async (place: OperationPlace | undefined): Promise<Plan> => {
+          const at = place ? withOther(context, { workspace: place.workspace }) : context;
           const planned = await plan(accepted, inLane(guarded(at))).catch(explain(at));
-          plans.push(place ? planAt(place, planned) : planned);
-        }
-        return joinPlans(plans);
+          return place ? planAt(place, planned) : planned;
+        };
+        return joinPlans(await mapSettled(places, planIn, { concurrency: PLACES_AT_ONCE }));
       },
     }),
-    run: (input, context) =>
-      description.lasting
-        ? runAt(input, context)
-        : inSpan(
-            () => ({ name: 'millrace.operation', attributes: { 'millrace.operation': name } }),
-            () => runAt(input, context),
-          ),
+    run: (input, context) => {
+      // A person waits for what is only shown.
+      const shows = description.effect === 'reads' && !description.bulk;
+      const work = () => (shows ? impatiently(() => runAt(input, context)) : runAt(input, context));
+      if (description.lasting) return work();
+      return inSpan(() => ({ name: 'millrace.operation', attributes: { 'millrace.operation': name } }), work);
+    },
   };
 }
 
 /** Bulk operations are long ones, so `status` shows them while they run. */
 async function noted<R>(
-  { workspace, actor, clock }: Context,
-  description: Description,
+  context: Context,
+  description: Description & Words,
   given: object,
-  work: () => Promise<R>,
+  work: (context: Context) => Promise<R>,
 ): Promise<R> {
+  const { workspace, actor, clock } = context;
   const services = await workspace.services().catch(() => undefined);
-  if (!services) return work();
+  if (!services) return work(context);
   const of = { verb: operationName(description), arguments: description.withheld ? {} : { ...given }, actor };
-  return whileNoted(services.global.state, { ...of, ...(clock && { clock }) }, work);
+  return whileNoted(services.global.state, { ...of, ...(clock && { clock }) }, (running) =>
+    work(withOther(context, { running })),
+  );
 }
 
 /** Throws an error as users should see it: with the missing database or container, or the missing rights. */
@@ -196,7 +209,12 @@ const MISSING = /^(lease-)?container-missing$|^account-unprepared$/;
 
 /** An error if the whole database of the settings is missing, not only a container of it. */
 async function missingDatabase(workspace: Workspace, cause: unknown): Promise<UsageError | undefined> {
-  const { database } = (await workspace.services()).place;
+  // A verb may have failed at an account that these settings don't name.
+  const database = await workspace.services().then(
+    ({ place }) => place.database,
+    () => undefined,
+  );
+  if (!database) return undefined;
   const databases = await withRetry(() => database.client.databases.readAll().fetchAll(), { reads: true }).catch(
     () => undefined,
   );
@@ -216,7 +234,7 @@ function asUsageError(cause: unknown): unknown {
   }
   if (kind !== 'denied') return cause;
   return sharedError('denied', `This identity has no right to do that: ${messageOf(cause).split('\n')[0] ?? ''}`, {
-    hint: 'Give it the role "Cosmos DB Built-in Data Contributor" on the account or the database. `millrace doctor` shows where it may write.',
+    hint: `${roleHint(cause)} \`millrace doctor\` shows where it may write.`,
     cause,
   });
 }
@@ -229,10 +247,9 @@ export const effectOf = (
   Object.entries(effects).find(([field]) => input[field] !== undefined && input[field] !== false)?.[1] ?? effect;
 
 /** `noun verb`, as on the command line. */
-export const operationName = ({ noun, verb }: Pick<Description, 'noun' | 'verb'>): string =>
-  noun ? `${noun} ${verb}` : verb;
+export const operationName = ({ noun, verb }: Words): string => (noun ? `${noun} ${verb}` : verb);
 
-function parse<S extends z.ZodObject>(schema: S, input: unknown, of: Pick<Description, 'noun' | 'verb'>): z.output<S> {
+function parse<S extends z.ZodObject>(schema: S, input: unknown, of: Words): z.output<S> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];

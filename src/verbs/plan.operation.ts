@@ -7,7 +7,6 @@ import { n } from '../model/rules/rule.ts';
 import { type Deployed, againstDeployed, sayDeployed } from '../procedures/plan/plan-deployed.ts';
 import { type PlannedStart, plannedStarts, sayStart } from '../procedures/plan/plan-starts.ts';
 import { readPair } from './model/pair.ts';
-import { ruleFlags } from './model/settings.ts';
 import { operationPlaces, placeInput } from './at-places.ts';
 import { operationsError } from '../procedures/errors.ts';
 import { defineOperation } from './operation.ts';
@@ -47,7 +46,7 @@ const UNGUARDED =
 const MOST_SHARDS_OF_APPS = 10;
 
 export const plan = defineOperation({
-  verb: 'plan',
+  name: 'plan',
   summary: 'Plan each projection: show how Millrace keeps it and why, what a change costs, and what would be cheaper',
   examples: [
     'millrace plan',
@@ -59,7 +58,6 @@ export const plan = defineOperation({
   shards: 'itself',
   effect: 'reads',
   input: z.object({
-    profile: ruleFlags.profile,
     against: z
       .enum(['deployed'])
       .optional()
@@ -72,7 +70,7 @@ export const plan = defineOperation({
       .optional()
       .describe('the number of shards, to see how many deployments function apps take; for a pipeline over shards'),
   }),
-  run: async ({ profile, against, shard, shards }, { workspace }): Promise<Planned> => {
+  run: async ({ against, shard, shards }, { workspace }): Promise<Planned> => {
     const { pipeline, unloadable, documents, folder } = await readPair(workspace, undefined, { optional: true });
     if (unloadable) throw unloadable;
     if (!pipeline) {
@@ -88,7 +86,7 @@ export const plan = defineOperation({
     if (shards !== undefined && !pipeline.shards)
       throw operationsError('input-invalid', '--shards is given, and the pipeline is not over shards');
     const planned = {
-      ...planOf(pipeline, model, factsOf(documents, { settings: { profile } })),
+      ...planOf(pipeline, model, factsOf(documents)),
       findings: checkPipeline(pipeline, model),
       ...(pipeline.model.examples === undefined && { unguarded: true as const }),
       ...(pipeline.shards && { shards: pipeline.shards.map }),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { flag } from './flags.ts';
 import { systemClock } from '../base/clock.ts';
 import type { JobState } from '../jobs/jobs.ts';
 import type { HostStatus } from '../procedures/status/host-status.ts';
@@ -8,16 +9,16 @@ import { sayArchiveVerified } from '../procedures/archive/verified.ts';
 import { defineOperation } from './operation.ts';
 import { operationsError } from '../procedures/errors.ts';
 import { sayBegin } from '../procedures/rebuild/begins.ts';
-import type { Verified } from '../procedures/verify/verified.ts';
+import { type Verified, sayAgainst } from '../procedures/verify/verified.ts';
 import { type Status, readStatus } from '../procedures/status/status.ts';
 import { tenantInput } from '../procedures/tenants/tenant-flag.ts';
 import { SHOWN_OF_TENANT } from '../procedures/tenants/tenant-table.ts';
 import type { WaitingTenant } from '../procedures/tenants/waiting.ts';
-import { ageText, catchUpText, clip, plural, size, textTable } from '../procedures/table.ts';
+import { ageText, agoText, catchUpText, clip, plural, size, textTable } from '../procedures/table.ts';
 import { sayFormat } from '../runtime/stored-formats.ts';
 
 export const status = defineOperation({
-  verb: 'status',
+  name: 'status',
   summary: 'Show the state of the pipeline: projections and versions, hosts, lag, dead letters and jobs',
   examples: [
     'millrace status --env production',
@@ -31,10 +32,7 @@ export const status = defineOperation({
   input: z.object({
     tenant: tenantInput.tenant.describe('dead letters and work of this tenant alone'),
     leaseExpiration: expiration,
-    watch: z
-      .boolean()
-      .default(false)
-      .describe('show the state again and again until Ctrl-C; with --json one line of JSON each time'),
+    watch: flag('show the state again and again until Ctrl-C; with --json one line of JSON each time'),
     every: z
       .string()
       .regex(/^[1-9]\d{0,4}s?$/, 'must be a number of seconds, such as 2s')
@@ -79,14 +77,15 @@ async function watchStatus(
 }
 
 /** One line for a log: the figures that say whether all is well. */
-const lineOf = ({ projections, leases, sources, hosts, backlog }: Status): string =>
+const lineOf = ({ projections, leases, sources, hosts, deferred }: Status): string =>
   [
     `${plural(leases.all, 'lease')}, ${leases.free} free`,
+    ...(leases.lost === null ? [] : [leases.lost]),
     plural(hosts.length, 'host'),
     ...sources.map(({ container, lag }) => `${container} lag ${lagText(lag)}`),
     `${projections.reduce((sum, { parked }) => sum + parked, 0)} parked`,
-    ...waitingRows(backlog).map(
-      ({ tenant, container, changes }) => `${clip(tenant, SHOWN_OF_TENANT)} ${container} ${changes} set aside`,
+    ...waitingRows(deferred).map(
+      ({ tenant, container, changes }) => `${clip(tenant, SHOWN_OF_TENANT)} ${container} ${changes} deferred`,
     ),
   ].join('; ');
 
@@ -100,10 +99,11 @@ function sayStatus({
   budget,
   verified,
   sampled,
+  against,
   archiveVerified,
   tenants,
   counted,
-  backlog,
+  deferred,
   jobs,
   leases,
   sources,
@@ -111,6 +111,7 @@ function sayStatus({
 }: Status): string {
   return [
     `Database ${database}: ${plural(leases.all, 'lease')}, ${leases.free} of them free.`,
+    ...(leases.lost === null ? [] : [`No feed is read: ${leases.lost}. \`millrace doctor\` says what to do.`]),
     ...(tenant === null
       ? []
       : [
@@ -126,13 +127,14 @@ function sayStatus({
         start ? sayBegin(start) : '',
         ru ?? '',
         parked,
-        parkedSince?.slice(0, 19).concat('Z') ?? '',
+        agoText(parkedSince),
       ]),
     ),
     ...views,
     ...sayInProgress(inProgress),
     verified === null ? 'The projections have not been verified yet.' : sayVerified('Last verified', verified),
     ...(sampled === null ? [] : [sayVerified('Last sample', sampled)]),
+    ...against.map(sayAgainst),
     ...(archiveVerified === null ? [] : [sayArchiveVerified(archiveVerified)]),
     ...(jobs === null ? [] : ['', typeof jobs === 'string' ? jobs : sayJobs(jobs)]),
     ...(sources.length === 0
@@ -155,7 +157,7 @@ function sayStatus({
           hosts.map(({ owner, leases: count, writtenSecondsAgo, status: of }) => [
             owner,
             count,
-            writtenSecondsAgo === null ? '' : `${writtenSecondsAgo} s ago`,
+            writtenSecondsAgo === null ? '' : `${ageText(writtenSecondsAgo)} ago`,
             of ? of.projections.reduce((sum, { changes }) => sum + changes, 0) : '',
             of ? reportOf(of) : '',
           ]),
@@ -163,29 +165,26 @@ function sayStatus({
     ...sayRanges(hosts),
     ...sayTenants(tenants, tenant),
     ...sayCounted(counted, tenant),
-    ...sayBacklog(backlog),
+    ...sayDeferred(deferred),
     ...sayBudget(budget),
   ].join('\n');
 }
 
 const sayVerified = (what: string, { at, different, compared, left = [] }: Verified): string =>
-  `${what} ${at.slice(0, 19)}Z: ${plural(different, 'difference')} in ${plural(compared, 'sink document')}${
+  `${what} ${agoText(at)}: ${plural(different, 'difference')} in ${plural(compared, 'sink document')}${
     left.length === 0 ? '' : `, ${left.length} not compared`
   }.`;
 
 function sayInProgress(inProgress: Status['inProgress']): string[] {
   if (inProgress.length === 0) return [];
-  const age = (since: string | null): string =>
-    since === null ? '' : ageText((Date.now() - Date.parse(since)) / 1_000);
   return [
     '',
     textTable(
-      ['in progress', 'by', 'since', 'age', 'until'],
+      ['in progress', 'by', 'since', 'until'],
       inProgress.map(({ what, by, since, until }) => [
         what,
         by ?? '',
-        since?.slice(0, 19).concat('Z') ?? '',
-        age(since),
+        agoText(since),
         until?.slice(0, 19).concat('Z') ?? '',
       ]),
     ),
@@ -240,30 +239,30 @@ function sayCounted(counted: Status['counted'], only: string | null): string[] {
         ...(left > 0 && only === null ? [['(others)', left, '']] : []),
       ],
     ),
-    `\`millrace tenants list\` counted them ${counted.at.slice(0, 19)}Z.`,
+    `\`millrace tenants list\` counted them ${agoText(counted.at)}.`,
   ];
 }
 
-function waitingRows(backlog: Status['backlog']): WaitingTenant[] {
-  if (backlog === null || typeof backlog === 'string') return [];
-  const { tenants, others } = backlog;
+function waitingRows(deferred: Status['deferred']): WaitingTenant[] {
+  if (deferred === null || typeof deferred === 'string') return [];
+  const { tenants, others } = deferred;
   return [...tenants, ...(others ? [{ ...others, tenant: `(${others.count} others)`, container: '' }] : [])];
 }
 
-/** Changes that hosts have set aside, by tenant. */
-function sayBacklog(backlog: Status['backlog']): string[] {
-  if (typeof backlog === 'string') return ['', `The backlog of tenants can't be read: ${backlog}.`];
-  const rows = waitingRows(backlog);
+/** Changes that hosts have deferred, by tenant. */
+function sayDeferred(deferred: Status['deferred']): string[] {
+  if (typeof deferred === 'string') return ['', `The queues of tenants can't be read: ${deferred}.`];
+  const rows = waitingRows(deferred);
   if (rows.length === 0) return [];
   return [
     '',
     textTable(
-      ['set aside of tenant', 'source', 'changes, at most', 'oldest', 'drained lately', 'empty in'],
+      ['deferred of tenant', 'source', 'changes, at most', 'oldest', 'drained lately', 'empty in'],
       rows.map(({ tenant, container, changes, since, drained, emptyIn }) => [
         clip(tenant, SHOWN_OF_TENANT),
         container,
         changes,
-        since?.slice(0, 19).concat('Z') ?? '',
+        agoText(since),
         drained ?? 'unknown',
         emptyIn === null ? 'unknown' : emptyIn === 'never' ? catchUpText(emptyIn) : ageText(emptyIn),
       ]),
@@ -313,7 +312,8 @@ const sayJobs = ({ waiting, active, delayed, failed }: Record<JobState, number>)
   `Jobs: ${active} active, ${waiting} waiting, ${delayed} waiting for a retry, ${failed} failed.`;
 
 function reportOf({ at, startedAt, sources, version }: HostStatus): string {
-  const failure = sources.find((source) => source.failure !== undefined);
-  const trouble = failure ? `; ${failure.container}: ${failure.failure}` : '';
-  return `Millrace ${version}, up since ${startedAt.slice(0, 19)}Z, last report ${at.slice(11, 19)}Z${trouble}`;
+  const trouble = sources
+    .map(({ container, failure }) => (failure === undefined ? '' : `; ${container}: ${failure}`))
+    .join('');
+  return `Millrace ${version}, started ${agoText(startedAt)}, last report ${agoText(at)}${trouble}`;
 }

@@ -2,7 +2,7 @@
 import { table } from 'millrace';
 import { SpanKind, trace } from '@opentelemetry/api';
 import { expect, it, onTestFinished } from 'vitest';
-import { startTracing } from '../../src/base/opentelemetry.ts';
+import { startTracing } from '../../src/base/telemetry/opentelemetry.ts';
 import type { TableSpec } from '../../src/pipeline/specs.ts';
 import { migrateTables } from '../../src/procedures/sql/migrate.ts';
 import { layoutsOf, withTables } from '../../src/runtime/tables.ts';

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import pMap from 'p-map';
 import { archiveAgain } from '../../src/archive/sweep/re-archive.ts';
 import { AzureBlobStore } from '../../src/archive/blobs/azure-blob-store.ts';
-import type { ErasableStore } from '../../src/archive/blobs/blob-store.ts';
+import type { ErasableStore } from '../../src/access/blob-store.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import { canonical } from '../../src/base/json.ts';
 import { connect } from '../../src/cosmos/connect.ts';

@@ -1,17 +1,19 @@
 import { once } from 'node:events';
 import { type Server as HttpServer, createServer as createHttp } from 'node:http';
 import { type AddressInfo, type Server, createServer } from 'node:net';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SpanStatusCode, trace } from '@opentelemetry/api';
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from 'vitest';
 import { AzureBlobStore } from '../../src/archive/blobs/azure-blob-store.ts';
+import { FolderBlobStore } from '../../src/archive/blobs/folder-blob-store.ts';
 import type { BlobContainer, BlobHandle } from '../../src/archive/blobs/blob-container.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import type { Clock } from '../../src/base/clock.ts';
-import { startTracing } from '../../src/base/opentelemetry.ts';
+import { startTracing } from '../../src/base/telemetry/opentelemetry.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Azurite, startAzurite } from '../support/azurite.ts';
 import { ManualClock } from '../support/clock.ts';
@@ -36,39 +38,72 @@ async function container(name: string): Promise<ContainerClient> {
   return client;
 }
 
-test('a blob is written once, and again only over the ETag that was read', async () => {
-  const store = new AzureBlobStore(await container('conditions'));
-  expect(await store.read('a/b')).toBeUndefined();
-  expect(await store.put('a/b', Buffer.from('one'), null)).toBe(true);
-  expect(await store.put('a/b', Buffer.from('two'), null)).toBe(false);
-  const first = await store.read('a/b');
-  expect(Buffer.from(first?.bytes ?? []).toString()).toBe('one');
-  expect(await store.put('a/b', Buffer.from('two'), first?.etag ?? null)).toBe(true);
-  expect(await store.put('a/b', Buffer.from('three'), first?.etag ?? null)).toBe(false);
-  await store.put('a/empty', Buffer.alloc(0), null);
-  await store.put('b', Buffer.from('x'), null);
-  expect(await collect(store.list('a/'))).toEqual(['a/b', 'a/empty']);
-  expect(await collect(store.list(''))).toEqual(['a/b', 'a/empty', 'b']);
+const folder = mkdtempSync(join(tmpdir(), 'millrace-blobs-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const STORES = {
+  'an account': async (name: string) => new AzureBlobStore(await container(name)),
+  'a folder': async (name: string) => new FolderBlobStore(join(folder, name)),
+};
+
+describe.each(Object.entries(STORES))('in %s', (_, open) => {
+  it('a blob is written once, and again only over the ETag that was read', async () => {
+    const store = await open('conditions');
+    expect(await store.read('a/b')).toBeUndefined();
+    expect(await store.put('a/b', Buffer.from('one'), null)).toBe(true);
+    expect(await store.put('a/b', Buffer.from('two'), null)).toBe(false);
+    const first = await store.read('a/b');
+    expect(Buffer.from(first?.bytes ?? []).toString()).toBe('one');
+    expect(await store.put('a/b', Buffer.from('two'), first?.etag ?? null)).toBe(true);
+    expect(await store.put('a/b', Buffer.from('three'), first?.etag ?? null)).toBe(false);
+    await store.put('a/empty', Buffer.alloc(0), null);
+    await store.put('b', Buffer.from('x'), null);
+    expect(await collect(store.list('a/'))).toEqual(['a/b', 'a/empty']);
+    expect(await collect(store.list(''))).toEqual(['a/b', 'a/empty', 'b']);
+    expect(await store.remove('a/b')).toBe('removed');
+    expect(await store.read('a/b')).toBeUndefined();
+  });
+
+  it('documents go to blobs and come back', async () => {
+    const stage = await archiveStage(await open('there-and-back'));
+    for (let n = 0; n < 250; n++) {
+      await stage.orders.items.create(order(`o${n}`, { date: `2000-0${1 + (n % 3)}-05`, tenant: `t ${n % 2}` }));
+    }
+    expect(await stage.sweep()).toMatchObject({ archived: 250, removed: 250 });
+    expect(await stage.hot()).toEqual([]);
+    expect((await stage.history()).filter(({ cold }) => cold)).toHaveLength(250);
+    expect(await verifyArchive(stage.archive, { signal: SIGNAL })).toMatchObject({
+      blobs: 6,
+      documents: 250,
+      archived: 250,
+      superfluous: 0,
+      faults: [],
+    });
+    expect(await restoreArchive(stage.archive, {}, { signal: SIGNAL })).toMatchObject({ restored: 250, skipped: 0 });
+    expect(await stage.hot()).toHaveLength(250);
+    expect(await stage.sweep()).toMatchObject({ read: 250, removed: 0 });
+  });
 });
 
-test('documents go to blobs and come back', async () => {
-  const stage = await archiveStage(new AzureBlobStore(await container('there-and-back')));
-  for (let n = 0; n < 250; n++) {
-    await stage.orders.items.create(order(`o${n}`, { date: `2000-0${1 + (n % 3)}-05`, tenant: `t ${n % 2}` }));
-  }
-  expect(await stage.sweep()).toMatchObject({ archived: 250, removed: 250 });
-  expect(await stage.hot()).toEqual([]);
-  expect((await stage.history()).filter(({ cold }) => cold)).toHaveLength(250);
-  expect(await verifyArchive(stage.archive, { signal: SIGNAL })).toMatchObject({
-    blobs: 6,
-    documents: 250,
-    archived: 250,
-    superfluous: 0,
-    faults: [],
-  });
-  expect(await restoreArchive(stage.archive, {}, { signal: SIGNAL })).toMatchObject({ restored: 250, skipped: 0 });
-  expect(await stage.hot()).toHaveLength(250);
-  expect(await stage.sweep()).toMatchObject({ read: 250, removed: 0 });
+test('names of blobs are names of files, whatever they hold', async () => {
+  const store = await STORES['a folder']('names');
+  const names = ['a', 'a/b', 'a/..', '..', 'tenant ~1/ü%41/$', `${'long '.repeat(150)}/x`];
+  for (const name of names) expect(await store.put(name, Buffer.from(name), null)).toBe(true);
+  expect(await collect(store.list(''))).toEqual(names.toSorted());
+  for (const name of names) expect((await store.read(name))?.bytes.toString()).toBe(name);
+});
+
+test('of writers of one blob in a folder one wins, and the others are told', async () => {
+  const store = await STORES['a folder']('writers');
+  await store.put('n', Buffer.from('0'), null);
+  const add = async (): Promise<void> => {
+    for (;;) {
+      const found = await store.read('n');
+      const next = Buffer.from(String(Number(found?.bytes.toString()) + 1));
+      if (await store.put('n', next, found?.etag ?? null)) return;
+    }
+  };
+  await Promise.all(Array.from({ length: 20 }, add));
+  expect((await store.read('n'))?.bytes.toString()).toBe('20');
 });
 
 test('without a blob container, rights or an address nothing leaves, and one error says why', async () => {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { expect, test } from 'vitest';
 import { AzureBlobStore } from '../../src/archive/blobs/azure-blob-store.ts';
-import type { ErasableStore } from '../../src/archive/blobs/blob-store.ts';
+import type { ErasableStore } from '../../src/access/blob-store.ts';
 import { type ErasedArchive, eraseFromArchive } from '../../src/archive/erase.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { ArchiveSpec } from '../../src/pipeline/specs.ts';

@@ -3,7 +3,7 @@
 import { gunzipSync } from 'node:zlib';
 import type { Container, Database } from '@azure/cosmos';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { ErasableStore } from '../../src/archive/blobs/blob-store.ts';
+import type { ErasableStore } from '../../src/access/blob-store.ts';
 import { compactArchive } from '../../src/archive/compact.ts';
 import { type ErasedArchive, eraseFromArchive } from '../../src/archive/erase.ts';
 import { readHistory } from '../../src/archive/read/history.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { UsageError } from '../../src/base/errors.ts';
-import type { BlobStore } from '../../src/archive/blobs/blob-store.ts';
+import type { BlobStore } from '../../src/access/blob-store.ts';
 import { coldReader } from '../../src/archive/read/cold-reader.ts';
 import type { CopySpec } from '../../src/pipeline/specs.ts';
 import type { Change } from '../../src/feed/reading/change.ts';

@@ -4,7 +4,6 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { AzureBlobStore } from '../../src/archive/blobs/azure-blob-store.ts';
 import { historyOf } from '../../src/archive/open.ts';
 import type { Doc } from '../../src/pipeline/specs.ts';
 import { visible } from '../../src/pipeline/oracle/recompute.ts';
@@ -150,7 +149,7 @@ const withPort = (connection: string, port: number): string => connection.replac
 
 /** Each order once, hot or cold, as it was written last; and every blob as it was written. */
 async function check(orders: readonly Doc[]): Promise<void> {
-  const store = new AzureBlobStore(await stage.services.blobs());
+  const store = (await stage.services.blobs()).open();
   const { pipeline, model } = stage.loaded;
   const history = historyOf(pipeline, model, { ...stage.services.place, store, readLagMs: 0 });
   const found: Doc[] = [];

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { ErasableStore, HoldingStore, StoredBlob } from '../../src/archive/blobs/blob-store.ts';
+import type { ErasableStore, HoldingStore, StoredBlob } from '../../src/access/blob-store.ts';
 import { Crash, type Zombies } from '../kinds/history.ts';
 import type { Random } from '../support/random.ts';
 

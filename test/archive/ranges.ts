@@ -1,5 +1,5 @@
 // The ranges of one container's feed, as the hosts of a random history read them: where each is, and where they have been.
-import { effectivePartitionKey } from '../../src/cosmos/epk.ts';
+import { effectivePartitionKey } from '../../src/cosmos/effective-partition-key.ts';
 import { type FeedRange, FULL_RANGE } from '../../src/cosmos/ranges.ts';
 import { type RangePosition, contains, lsnOf, positionIn } from '../../src/feed/reading/position.ts';
 import type { RangeGone } from '../../src/feed/reading/source.ts';

@@ -2,7 +2,7 @@
 import { MARKS } from '../../src/engine/runners.ts';
 import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan, type Container, type Database } from '@azure/cosmos';
 import { onTestFinished } from 'vitest';
-import type { BlobStore } from '../../src/archive/blobs/blob-store.ts';
+import type { BlobStore } from '../../src/access/blob-store.ts';
 import { type HistoryOptions, readHistory } from '../../src/archive/read/history.ts';
 import { sweepArchive } from '../../src/archive/sweep/sweep.ts';
 import type { Archive, Gate, HistoricDocument, SweepOptions, SweepResult } from '../../src/archive/types.ts';

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import type { BlobStore } from '../../src/archive/blobs/blob-store.ts';
+import type { BlobStore } from '../../src/access/blob-store.ts';
 import { enlist, readManifest } from '../../src/archive/blobs/manifests.ts';
 import { RESTORING } from '../../src/feed/reading/mapper.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';

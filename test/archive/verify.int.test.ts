@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { pack } from '../../src/archive/blobs/blob.ts';
-import type { BlobStore } from '../../src/archive/blobs/blob-store.ts';
+import type { BlobStore } from '../../src/access/blob-store.ts';
 import { BlobOffline } from '../../src/archive/blobs/blob-offline.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import type { ArchiveFault } from '../../src/archive/types.ts';

@@ -1,5 +1,5 @@
 import type { Database } from '@azure/cosmos';
-import type { ErasableStore } from '../../src/archive/blobs/blob-store.ts';
+import type { ErasableStore } from '../../src/access/blob-store.ts';
 import type { ArchiveSpec } from '../../src/pipeline/specs.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import type { Sift } from '../../src/kinds/archive/live-half.ts';

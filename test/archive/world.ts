@@ -3,7 +3,7 @@
 // what they get with what was true all the while they read.
 import type { Container } from '@azure/cosmos';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
-import type { BlobStore, ErasableStore } from '../../src/archive/blobs/blob-store.ts';
+import type { BlobStore, ErasableStore } from '../../src/access/blob-store.ts';
 import { FeedReader } from '../../src/archive/sweep/feed-reader.ts';
 import { acknowledgedBy } from '../../src/archive/sweep/may-leave.ts';
 import { readHistory } from '../../src/archive/read/history.ts';
@@ -12,7 +12,7 @@ import { compactArchive } from '../../src/archive/compact.ts';
 import { sweepArchive } from '../../src/archive/sweep/sweep.ts';
 import type { Archive, Gate, RestoreResult, Selection } from '../../src/archive/types.ts';
 import { canonical } from '../../src/base/json.ts';
-import { effectivePartitionKey } from '../../src/cosmos/epk.ts';
+import { effectivePartitionKey } from '../../src/cosmos/effective-partition-key.ts';
 import { physicalRanges } from '../../src/cosmos/physical-ranges.ts';
 import { Meter } from '../../src/cosmos/budget/charge-meter.ts';
 import type { Doc } from '../../src/pipeline/specs.ts';

@@ -28,6 +28,15 @@ const place = (number: string): number => {
 export const lineOf = ({ number, verdict, why }: Finding): string =>
   `${number.padEnd(8)} ${verdict.padEnd(13)} ${why ?? ''}`.trimEnd();
 
+/** docs/azure-run.md with a run as the line of where it was. */
+export function recorded(page: string, { target, at, counts }: Report, by: string): string {
+  const where = target.startsWith('azure ') ? 'Azure' : 'the official Linux emulator';
+  const cells = [where, at.slice(0, 10), by, ...Object.values(counts)];
+  const line = new RegExp(`^\\| ${where} \\|.*$`, 'm');
+  if (!line.test(page)) throw new Error(`The table has no line for ${where}`);
+  return page.replace(line, `| ${cells.join(' | ')} |`);
+}
+
 /** A table for docs/assumptions.md and for the summary of a workflow: what was probed. */
 export function markdownOf({ target, at, counts, findings }: Report): string {
   const rows = findings.map(

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { markdownOf, reportOf } from './report.ts';
+import { markdownOf, recorded, reportOf } from './report.ts';
 
 it('a report has the verdicts in the order of the assumptions, and a table of them', () => {
   const findings = [
@@ -13,4 +15,17 @@ it('a report has the verdicts in the order of the assumptions, and a table of th
     '| ASM-A5 | five | holds |  |',
     '| ASM-E16 | sixteen | does not hold | a \\| b |',
   ]);
+});
+
+it('a run becomes the line of where it was in docs/azure-run.md, and no other', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/azure-run.md'), 'utf8');
+  const report = reportOf('azure westeurope', new Date('2026-11-22'), [
+    { number: 'ASM-A5', asks: 'five', verdict: 'holds' },
+  ]);
+  const after = recorded(page, report, 'somebody');
+  expect(after).toContain('| Azure | 2026-11-22 | somebody | 1 | 0 | 0 |');
+  const lines = after.split('\n');
+  expect(lines.filter((line, at) => line !== page.split('\n')[at])).toHaveLength(1);
+  expect(recorded(after, reportOf('https://localhost:8081', new Date(), []), 'me')).toContain('emulator | 20');
+  expect(() => recorded('', report, 'me')).toThrow('no line for Azure');
 });

@@ -85,6 +85,14 @@ it('the run of the probes makes nothing without being told to', async () => {
   expect(log()).toEqual([]);
 });
 
+it('the run of the probes says what it would do, and asks nothing', async () => {
+  const { code, said } = await start('--dry', '--only', 'ASM-A5', '--location', 'northeurope').ended;
+  expect([code, log()]).toEqual([0, []]);
+  expect(said).toMatch(/az cosmosdb create .* regionName=northeurope .*EnableServerless/);
+  expect(said).toMatch(/1 questions .*\n +ASM-A5 +a batch is applied whole/);
+  expect(said).toMatch(/az group delete --name millrace-probes-X+ --yes --no-wait\n.*below a cent/);
+});
+
 it('the run of the probes makes an account, asks it, signs in by role, and deletes what it made', async () => {
   const file = join(place, 'report.json');
   const { code, said } = await start('--create', '--only', 'ASM-A5,ASM-E48,ASM-E49,ASM-F14,ASM-F17', '--json', file)

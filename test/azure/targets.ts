@@ -83,36 +83,56 @@ const state = z.object({ provisioningState: z.string() });
 const keys = z.object({ primaryMasterKey: z.string() });
 const object = z.object({ id: z.string() });
 
+/** What is asked of `az`, in this order. `name`: of account and resource group; `id`: of the account. */
+export function commandsOf(name: string, location: string, id = '/ACCOUNT-ID') {
+  const where = ['--resource-group', name] as const;
+  const ofAccount = ['--account-name', name, ...where] as const;
+  const region = ['--locations', `regionName=${location}`, 'failoverPriority=0', 'isZoneRedundant=False'];
+  const backup = ['--backup-policy-type', 'Continuous', '--continuous-tier', 'Continuous7Days'];
+  const kind = ['--capabilities', 'EnableServerless', '--default-consistency-level', 'Session'];
+  const reads = ['--role-definition-id', READER, '--scope', `/dbs/${DATABASE}`];
+  const feed = JSON.stringify({ properties: { enableAllVersionsAndDeletesChangeFeed: true } });
+  const url = `https://management.azure.com${id}?api-version=2024-12-01-preview`;
+  return {
+    show: ['account', 'show'],
+    group: ['group', 'create', '--name', name, '--location', location, '--tags', 'purpose=millrace-probes'],
+    account: ['cosmosdb', 'create', '--name', name, ...where, ...region, ...backup, ...kind],
+    feed: ['rest', '--method', 'patch', '--url', url, '--body', feed],
+    state: ['cosmosdb', 'show', '--name', name, ...where],
+    keys: ['cosmosdb', 'keys', 'list', '--name', name, ...where],
+    database: ['cosmosdb', 'sql', 'database', 'create', ...ofAccount, '--name', DATABASE],
+    role: ['cosmosdb', 'sql', 'role', 'assignment', 'create', ...ofAccount, ...reads, '--principal-id'],
+    remove: ['group', 'delete', '--name', name, '--yes', '--no-wait'],
+  };
+}
+
 /**
  * Makes a resource group with a serverless account, which bills requests alone: a run is some thousand request units,
  * far below a cent. The group is deleted whatever happens; where even that fails, the command that does it is printed.
  */
 export async function openAzure(location: string, say: Say, signal: AbortSignal): Promise<Target> {
   const run = az(signal);
-  const { id: subscription, user } = shown.parse(await run('account', 'show'));
   const name = `millrace-probes-${randomUUID().slice(0, 8)}`;
-  const where = ['--resource-group', name] as const;
+  const ask = commandsOf(name, location);
+  const { id: subscription, user } = shown.parse(await run(...ask.show));
   const remove = async (): Promise<void> => {
     say(`Deleting the resource group ${name}.`);
     // Not by the signal: it is what Ctrl-C asks for.
-    await az()('group', 'delete', '--name', name, '--yes', '--no-wait').catch((error: unknown) => {
+    await az()(...ask.remove).catch((error: unknown) => {
       const by = `az group delete --subscription ${subscription} --name ${name} --yes`;
       throw new Error(`${messageOf(error)}\nThe resource group is still there. Delete it: ${by}`, { cause: error });
     });
   };
   say(`Making the resource group ${name} in ${location}, subscription ${subscription}, as ${user.name}.`);
   try {
-    await run('group', 'create', '--name', name, '--location', location, '--tags', 'purpose=millrace-probes');
+    await run(...ask.group);
     say('Making a serverless account; that takes some minutes.');
-    const region = ['--locations', `regionName=${location}`, 'failoverPriority=0', 'isZoneRedundant=False'];
-    const backup = ['--backup-policy-type', 'Continuous', '--continuous-tier', 'Continuous7Days'];
-    const kind = ['--capabilities', 'EnableServerless', '--default-consistency-level', 'Session'];
-    const made = await run('cosmosdb', 'create', '--name', name, ...where, ...region, ...backup, ...kind);
-    const { id, documentEndpoint: endpoint } = account.parse(made);
-    await switchOnAllVersions({ run, id, name, signal, say });
-    const { primaryMasterKey: key } = keys.parse(await run('cosmosdb', 'keys', 'list', '--name', name, ...where));
-    await run('cosmosdb', 'sql', 'database', 'create', '--account-name', name, ...where, '--name', DATABASE);
-    const reader = await openReader({ run, name, user, endpoint, signal, say });
+    const { id, documentEndpoint: endpoint } = account.parse(await run(...ask.account));
+    const made = { run, ask: commandsOf(name, location, id), signal, say };
+    await switchOnAllVersions(made);
+    const { primaryMasterKey: key } = keys.parse(await run(...ask.keys));
+    await run(...ask.database);
+    const reader = await openReader({ ...made, user, endpoint });
     const client = new CosmosClient({ endpoint, key });
     return await targetOf({ kind: 'azure', client, ...(reader && { reader }), az: run, signal, close: remove });
   } catch (error) {
@@ -122,20 +142,11 @@ export async function openAzure(location: string, say: Say, signal: AbortSignal)
 }
 
 /** The all-versions feed, by an interface in preview; without it ASM-A7 and ASM-E31 are not probed. */
-async function switchOnAllVersions({
-  run,
-  id,
-  name,
-  signal,
-  say,
-}: Omit<ReaderOptions, 'user' | 'endpoint'> & { readonly id: string }): Promise<void> {
-  const url = `https://management.azure.com${id}?api-version=2024-12-01-preview`;
-  const body = JSON.stringify({ properties: { enableAllVersionsAndDeletesChangeFeed: true } });
+async function switchOnAllVersions({ run, ask, signal, say }: Omit<ReaderOptions, 'user' | 'endpoint'>): Promise<void> {
   try {
-    await run('rest', '--method', 'patch', '--url', url, '--body', body);
+    await run(...ask.feed);
     const deadline = performance.now() + 900_000;
-    const show = ['cosmosdb', 'show', '--name', name, '--resource-group', name];
-    while (state.parse(await run(...show)).provisioningState !== 'Succeeded') {
+    while (state.parse(await run(...ask.state)).provisioningState !== 'Succeeded') {
       if (performance.now() > deadline) throw new Error('the account is not ready after a quarter of an hour');
       await pause(5_000, signal);
     }
@@ -147,8 +158,7 @@ async function switchOnAllVersions({
 
 interface ReaderOptions {
   readonly run: Az;
-  /** Of account and resource group. */
-  readonly name: string;
+  readonly ask: ReturnType<typeof commandsOf>;
   readonly user: { readonly name: string; readonly type: string };
   readonly endpoint: string;
   readonly signal: AbortSignal;
@@ -156,39 +166,13 @@ interface ReaderOptions {
 }
 
 /** Gives whoever is signed in the reader's role on the database, and waits for it. Undefined where that isn't to be had. */
-async function openReader({
-  run,
-  name,
-  user,
-  endpoint,
-  signal,
-  say,
-}: ReaderOptions): Promise<CosmosClient | undefined> {
+async function openReader({ run, ask, user, endpoint, signal, say }: ReaderOptions): Promise<CosmosClient | undefined> {
   try {
     const who =
       user.type === 'user'
         ? await run('ad', 'signed-in-user', 'show')
         : await run('ad', 'sp', 'show', '--id', user.name);
-    const role = [
-      '--role-definition-id',
-      READER,
-      '--scope',
-      `/dbs/${DATABASE}`,
-      '--principal-id',
-      object.parse(who).id,
-    ];
-    await run(
-      'cosmosdb',
-      'sql',
-      'role',
-      'assignment',
-      'create',
-      '--account-name',
-      name,
-      '--resource-group',
-      name,
-      ...role,
-    );
+    await run(...ask.role, object.parse(who).id);
     const reader = new CosmosClient({ endpoint, aadCredentials: new AzureCliCredential() });
     const deadline = performance.now() + 600_000;
     say('Waiting until the role counts.');

@@ -83,10 +83,10 @@ describe('a format', () => {
   });
 });
 
-/** A tombstone and a copy that waits have their number in `_mr`; what a move stands in for a moment no one reads. */
+/** A tombstone has its number in `_mr`; what a move stands in for a moment no one reads. */
 const OTHERS = new Set(
-  // Those from `page` on are names of telemetry.
-  'tombstone pending advance page read container lease changes failures operation job jobs ingest projection requests charge parked'
+  // Those from `page` on are names of telemetry and of one process.
+  'tombstone advance page watchdog read container lease changes failures operation job jobs problems ingest projection requests charge parked'
     .split(' ')
     .map((name) => `millrace.${name}`),
 );

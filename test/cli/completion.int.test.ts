@@ -11,8 +11,11 @@ const installed = (shell: string): boolean => spawnSync(shell, ['--version']).er
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-completion-'));
-  for (const shell of ['bash', 'zsh', 'fish'])
-    writeFileSync(join(folder, shell), (await cli(['completion', shell])).stdout);
+  for (const shell of ['bash', 'zsh', 'fish', 'powershell'])
+    writeFileSync(
+      join(folder, shell === 'powershell' ? 'powershell.ps1' : shell),
+      (await cli(['completion', shell])).stdout,
+    );
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -37,6 +40,10 @@ const OFFERS: Readonly<Record<string, (words: readonly string[]) => string[]>> =
       `compdef() { }; _files() { }; _describe() { print -l -- \${(P)2%%:*}; }; source ./zsh
       words=(${words.map((word) => `'${word}'`).join(' ')}); CURRENT=${words.length}; _millrace`,
     ).filter((offer) => offer.startsWith(words.at(-1) ?? '')),
+  pwsh: (words) => {
+    const line = words.join(' ');
+    return run('pwsh', `. ./powershell.ps1; (TabExpansion2 '${line}' ${line.length}).CompletionMatches.CompletionText`);
+  },
   fish: (words) =>
     run('fish', `source ./fish; complete -C '${words.join(' ')}'`).map((line) => line.split('\t')[0] ?? ''),
 };
@@ -68,7 +75,7 @@ describe.each(Object.entries(OFFERS))('%s completes', (shell, offers) => {
   });
 
   it.skipIf(absent)('the values that a flag can have', () => {
-    expect(offers(['millrace', 'plan', '--profile', '']).toSorted()).toEqual(['microsoft', 'seed']);
+    expect(offers(['millrace', 'model', 'check', '--fail-on', '']).toSorted()).toEqual(['error', 'warning']);
   });
 
   it.skipIf(absent)('the values that an argument can have', () => {
@@ -77,9 +84,17 @@ describe.each(Object.entries(OFFERS))('%s completes', (shell, offers) => {
 });
 
 describe('completion', () => {
+  // Windows PowerShell reads other characters by the machine's code page, and takes some that come of it for quotes.
+  it('completion of PowerShell is plain ASCII, with an even number of quotes in each line', async () => {
+    const { stdout } = await cli(['completion', 'powershell']);
+    expect(stdout).toMatch(/^[\n\x20-\x7E]+$/);
+    expect(stdout.split('\n').filter((line) => line.split("'").length % 2 === 0)).toEqual([]);
+    expect(stdout).toContain("'model check --fail-on' = 'error error', 'warning warning'");
+  });
+
   it('completion refuses another shell, and names those that there are', async () => {
     const { code, stderr } = await cli(['completion', 'tcsh']);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/bash, zsh, fish/);
+    expect(stderr).toMatch(/bash, zsh, fish, powershell/);
   });
 });

@@ -59,16 +59,16 @@ it('the screen says rate and time left of a count, once they are known, and begi
   const { screen: live, written, pass } = screen({ isTTY: true, columns: 100 });
   const last = (): string | undefined => written().split('\u001B[J').at(-1);
   live.progress('copied', 0, 1_000);
-  expect(last()).toBe('copied: 0 of 1,000 (0 %)\n');
+  expect(last()).toBe(`${'░'.repeat(20)} copied: 0 of 1,000 (0 %)\n`);
   pass(1_000);
   live.progress('copied', 50, 1_000);
-  expect(last()).toBe('copied: 50 of 1,000 (5 %), 50/s, 19 s left\n');
+  expect(last()).toBe(`█${'░'.repeat(19)} copied: 50 of 1,000 (5 %), 50/s, 19 s left\n`);
   // The rate is that of the last ten seconds.
   for (let n = 0; n < 20; n++) {
     pass(1_000);
     live.progress('copied', 50 + 5 * n, 1_000);
   }
-  expect(last()).toBe('copied: 145 of 1,000 (14 %), 5/s, 2 min left\n');
+  expect(last()).toBe(`██${'░'.repeat(18)} copied: 145 of 1,000 (14 %), 5/s, 2 min left\n`);
   pass(1_000);
   live.progress('removed', 7);
   expect(last()).toBe('removed: 7\n');

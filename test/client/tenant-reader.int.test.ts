@@ -275,15 +275,27 @@ describe('documents of Millrace', () => {
       { id: 'c', type: 5, _mr: { rows: 2 } },
       { id: 'd', type: 'millrace.contribution' },
       { id: 'e', type: 'day', _mr: { rows: 0 } },
+      { id: 'f', type: 'millrace.tombstone' },
+      { id: 'g', type: 'millrace.pending' },
     ];
     for (const one of stored) await container.items.create({ ...one, tenant: 't' });
     const [reader, whole] = [forTenant(container, 't'), forTenant(container, 't', { withOwn: true })];
     const ids = 'SELECT VALUE c.id FROM c ORDER BY c.id';
     expect(await reader.query(ids).all()).toEqual(['a', 'b', 'c']);
     expect(await reader.query('SELECT VALUE COUNT(1) FROM c').all()).toEqual([3]);
-    expect(await whole.query(ids).all()).toEqual(['a', 'b', 'c', 'd', 'e']);
-    expect(await reader.read('d')).toBeUndefined();
-    expect(await reader.read('e')).toBeUndefined();
+    expect(await whole.query(ids).all()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
+    for (const hidden of ['d', 'e', 'f', 'g']) expect(await reader.read(hidden)).toBeUndefined();
+    const paged: string[] = [];
+    for (let continuation: string | undefined; ;) {
+      const page = await reader.query<string>(ids, { maxItemCount: 1 }).page(continuation);
+      paged.push(...page.items);
+      continuation = page.continuation;
+      if (continuation === undefined) break;
+    }
+    expect(paged).toEqual(['a', 'b', 'c']);
+    const either: unknown[] = [];
+    for await (const id of reader.query("SELECT VALUE c.id FROM c WHERE c.id = 'a' OR c.id > 'c'")) either.push(id);
+    expect(either).toEqual(['a']);
     expect(await whole.read('d')).toMatchObject({ id: 'd' });
   });
 });

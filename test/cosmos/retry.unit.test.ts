@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Meter } from '../../src/cosmos/budget/charge-meter.ts';
-import { AmbiguousOutcome, Unavailable, withRetry } from '../../src/cosmos/retry.ts';
+import { AmbiguousOutcome, Unavailable, impatiently, withRetry } from '../../src/cosmos/retry.ts';
 import { ManualClock } from '../support/clock.ts';
 
 const answer = (code: number | string, more: object = {}): Error =>
@@ -120,5 +120,26 @@ describe('it ends', () => {
     };
     await expect(withRetry(call, { reads: false, clock: new HastyClock(), before })).rejects.toBe(lost);
     expect(call).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('what a person waits for', () => {
+  it('a verb gives up together once no request had an answer for 20 s, and says that it was refused by 429', async () => {
+    const clock = new HastyClock();
+    const storm = (): Promise<string> => Promise.reject(answer(429, { retryAfterInMs: 1_000 }));
+    const ask = (call: () => Promise<string>) => withRetry(call, { reads: true, clock });
+    await impatiently(async () => {
+      await expect(ask(storm)).rejects.toMatchObject({
+        code: 'unavailable',
+        message: expect.stringMatching(/after 21 attempts in 20 s, because Cosmos DB answers 429/),
+      });
+      const next = vi.fn<() => Promise<string>>(storm);
+      await expect(ask(next)).rejects.toMatchObject({ code: 'unavailable' });
+      expect(next).toHaveBeenCalledTimes(1);
+      // An answer, whichever, begins the time again.
+      await expect(ask(server(answer(404)))).rejects.toMatchObject({ code: 404 });
+      await expect(ask(server(answer(429), answer(429)))).resolves.toBe('done');
+    });
+    await expect(ask(storm)).rejects.toMatchObject({ message: expect.stringMatching(/in 6[01] s/) });
   });
 });

@@ -39,6 +39,32 @@ export function marked(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, marked(of)]));
 }
 
+export const ARCHIVED = { archives: [{ id: 'orders-cold@1', from: 'Orders/order' }] };
+
+/** The page asks for a status, in which this is otherwise than on the stage, which has tenants and no archive. */
+export async function withStatus(
+  page: Page,
+  more: object,
+  changed = (answer: unknown): unknown => answer,
+): Promise<void> {
+  await page.route('**/api/session', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...((await response.json()) as object), pollMs: 500 } });
+  });
+  await page.route('**/api/run/status', async (route) => {
+    const response = await route.fetch();
+    const answer = (await response.json()) as { result: object };
+    await route.fulfill({ response, json: changed({ ...answer, result: { ...answer.result, ...more } }) });
+  });
+  await page.reload();
+}
+
+/** The code of the dead letters on the page. */
+export async function firstCode(page: Page): Promise<string> {
+  await page.locator('tbody a').first().waitFor();
+  return (await page.locator('tbody a').first().textContent()) ?? '';
+}
+
 const STOREFRONT = join(import.meta.dirname, '../../examples/storefront');
 /** The storefront's documents, of which one plans a tenth of the throughput that it needs. */
 export function modelWithFindings(): string {

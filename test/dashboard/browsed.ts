@@ -4,18 +4,14 @@ import type { Page } from 'playwright-core';
 
 export const PAGES = [
   'now',
-  'flow',
-  'dead-letters',
   'projections',
   'projections/days',
+  'dead-letters',
+  'feeds',
   'trace',
   'operations',
-  'leases',
-  'archive',
-  'tenants',
-  'shards',
-  'ru',
   'model',
+  'data',
 ];
 
 /** True in a page that has loaded. */

@@ -80,7 +80,7 @@ it.skipIf(CHROMIUM === undefined)(
     await dialog.getByRole('button', { name: 'Close' }).click();
 
     await app.stop();
-    await page.goto(`${url}#/leases`);
+    await page.goto(`${url}#/feeds`);
     await page.getByRole('button', { name: 'Rewind the leases of Orders' }).click();
     await dialog.getByLabel('To').fill('beginning');
     await page.keyboard.press('Enter');

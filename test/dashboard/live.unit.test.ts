@@ -65,7 +65,7 @@ it('the live stream looks at the pipeline once for all browsers, and not at all 
   await vi.waitUntil(() => looks >= 2, 10_000);
   left.abort();
   await Promise.all(both);
-  await live.settled();
+  await live.idle();
   const after = looks;
   live.publish({ event: 'runs', data: () => '[1]' });
   expect(looks).toBe(after);

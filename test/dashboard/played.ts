@@ -6,23 +6,25 @@ import recorded from './recorded-status.json' with { type: 'json' };
 /** Hosts that the status shows, each with the ranges of the recorded one. */
 const HOSTS = 4;
 
-/** The status at a time after the beginning, at `rate` changes a second. The same time has the same status. */
-export function statusAt(ms: number, rate: number): object {
+/** The status at a time after the beginning `from`, at `rate` changes a second. The same time has the same status. */
+export function statusAt(ms: number, rate: number, from = 0): object {
   const [host] = recorded.hosts;
   if (!host) throw new Error('the recorded status has no host');
   const { projections, ranges } = host.status;
   const applied = Math.round((rate * ms) / 1000 / projections.length / HOSTS);
+  const handled = (rate * ms) / 1000 / ranges.length / HOSTS;
   const swing = Math.sin(ms / 7_000);
   const hosts = Array.from({ length: HOSTS }, (_, at) => ({
     owner: `worker-${at}`,
     leases: ranges.length,
     status: {
       ...host.status,
-      at: new Date(ms).toISOString(),
+      at: new Date(from + ms).toISOString(),
       projections: projections.map((of) => ({ ...of, changes: of.changes + applied })),
       ranges: ranges.map((range) => ({
         ...range,
         lease: `${range.lease}-${at}`,
+        handled,
         lag: Math.round(2_000 + 1_000 * swing),
         handledPerSecond: Math.round(rate / ranges.length / HOSTS),
         inPerSecond: Math.round((rate / ranges.length / HOSTS) * (1 + swing / 10)),
@@ -36,17 +38,16 @@ export function statusAt(ms: number, rate: number): object {
 export function playedOperations(rate: number): Operation[] {
   const began = Date.now();
   const status = defineOperation({
-    verb: 'status',
+    name: 'status',
     summary: 'Show a recorded status',
     examples: ['millrace status'],
     effect: 'reads',
     input: z.object({}),
-    run: async () => statusAt(Date.now() - began, rate),
+    run: async () => statusAt(Date.now() - began, rate, began),
     format: () => '',
   });
   const rebuild = defineOperation({
-    noun: 'projections',
-    verb: 'rebuild',
+    name: 'projections rebuild',
     summary: 'Report changes',
     examples: ['millrace projections rebuild days'],
     effect: 'changes',

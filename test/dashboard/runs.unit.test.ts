@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import type { Asked } from '../../src/dashboard/allowed.ts';
+import type { AskedOperation } from '../../src/dashboard/allowed.ts';
 import { Runs } from '../../src/dashboard/runs.ts';
 import type { Context } from '../../src/procedures/context.ts';
 import { defineOperation } from '../../src/verbs/operation.ts';
@@ -8,8 +8,7 @@ import { defineOperation } from '../../src/verbs/operation.ts';
 function stage() {
   const waiting: ((error?: Error) => void)[] = [];
   const operation = defineOperation({
-    noun: 'things',
-    verb: 'change',
+    name: 'things change',
     summary: 'Change things',
     examples: [],
     effect: 'changes',
@@ -22,7 +21,7 @@ function stage() {
     format: (name) => `changed ${name} with Password=hunter2;`,
   });
   const runs = new Runs(() => undefined);
-  const asked = (name: string, once: string): Asked => ({
+  const asked = (name: string, once: string): AskedOperation => ({
     name: 'things change',
     operation,
     effect: operation.effect,
@@ -86,5 +85,5 @@ it('the list of runs shows progress, end, result and failure, without secrets, a
     await one;
   }
   expect(runs.rows).toHaveLength(20);
-  await runs.settled();
+  await runs.idle();
 });

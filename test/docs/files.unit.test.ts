@@ -64,11 +64,13 @@ test('an installed package has every file that its pages link to', () => {
   const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { files: string[] };
   // npm packs these always.
   const packed = [...files, 'README.md', 'LICENSE', 'package.json'];
-  const isPacked = (path: string): boolean => packed.some((one) => path === one || path.startsWith(`${one}/`));
+  const isPacked = (path: string): boolean =>
+    packed.some((one) => path === one || path.startsWith(`${one}/`)) && !/^docs\/(SPEC-|adr\/)/.test(path);
   const lost = PAGES.filter((page) => isPacked(page)).flatMap((page) =>
     linked(textOf(page))
       .map((path) => join(dirname(page), path).replaceAll('\\', '/').replace(/\/$/, ''))
-      .filter((path) => !isPacked(path))
+      // Specifications and decisions are read in the repository.
+      .filter((path) => !isPacked(path) && !/^docs\/(SPEC-|adr\/)/.test(path))
       .map((path) => `${page}: ${path}`),
   );
   expect(lost).toEqual([]);
@@ -100,8 +102,8 @@ test.each(PAGES)('%s links to headings that there are', (page) => {
   expect(lost.map(([link]) => link)).toEqual([]);
 });
 
-test('every page is listed in docs/README.md, or in the README of its folder', () => {
-  const listed = PAGES.filter((page) => /^docs[/\\].*README\.md$/.test(page)).flatMap((list) =>
+test('every page is listed in docs/README.md, in the README of its folder, or for developers', () => {
+  const listed = PAGES.filter((page) => /^docs[/\\](.*README|development)\.md$/.test(page)).flatMap((list) =>
     linked(textOf(list)).map((path) => join(dirname(list), path)),
   );
   const own = PAGES.filter((page) => /^docs[/\\]/.test(page) && !page.endsWith('README.md'));

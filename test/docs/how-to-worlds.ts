@@ -1,5 +1,8 @@
 // Where the commands of docs/how-to run: a page's own account on the embedded server, and what happens between its commands.
-import { vi } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, vi } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { leasePrefix } from '../../src/feed/leases/cosmos-lease-store.ts';
 import { compose } from '../../src/runtime/hosts/processor-host.ts';
@@ -97,6 +100,44 @@ const poison = () =>
     };
   });
 
+/** Totals that another program keeps, with three faults. */
+async function besideTotals(): Promise<HowToWorld> {
+  const stage = await shop(SHOP);
+  const { database } = stage.services.place;
+  const { container } = await database.containers.create({ id: 'DailyTotals', partitionKey: '/shop' });
+  const totals = new Map<string, { id: string; shop: string; date: string; count: number; totals: { sum: number } }>();
+  for (let n = 0; n < 12; n++) {
+    const { storeId, placedAt, cents } = order(n);
+    const id = `${storeId}-${placedAt.slice(0, 10)}`;
+    const {
+      count,
+      totals: { sum },
+    } = totals.get(id) ?? { count: 0, totals: { sum: 0 } };
+    totals.set(id, { id, shop: storeId, date: placedAt.slice(0, 10), count: count + 1, totals: { sum: sum + cents } });
+  }
+  const [lost, stale, ...right] = totals.values();
+  const orphan = { id: 's3-2026-01-01', shop: 's3', date: '2026-01-01', count: 1, totals: { sum: 700 } };
+  // The oldest is told by times of whole seconds.
+  const second = (): number => Math.floor(Date.now() / 1_000);
+  const before = second();
+  await vi.waitFor(() => expect(second()).toBeGreaterThan(before), { timeout: 2_000 });
+  for (const row of [{ ...stale!, totals: { sum: 100 } }, orphan, ...right]) await container.items.upsert(row);
+  const directory = mkdtempSync(join(tmpdir(), 'millrace-fields-'));
+  const FIELDS = join(directory, 'fields.json');
+  writeFileSync(FIELDS, '{ "shop": "storeId", "date": "day", "count": "orders", "totals.sum": "cents" }');
+  return {
+    events: {
+      'the three are mended': async () => {
+        await container.items.upsert(lost!);
+        await container.items.upsert(stale!);
+        await container.item(orphan.id, orphan.shop).delete();
+      },
+    },
+    values: { FIELDS },
+    ...closing(stage, { [Symbol.asyncDispose]: async () => rmSync(directory, { recursive: true }) }),
+  };
+}
+
 async function migrate(): Promise<HowToWorld> {
   const stage = await shop();
   await stage.services.place.database.containers.create({
@@ -181,6 +222,7 @@ async function moveATenant(): Promise<HowToWorld> {
 }
 
 export const WORLDS: Readonly<Record<string, () => Promise<HowToWorld>>> = {
+  'compare-your-copy.md': besideTotals,
   'erase-a-tenant.md': () => stopped(),
   'migrate.md': migrate,
   'move-a-tenant.md': moveATenant,

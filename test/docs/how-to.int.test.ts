@@ -1,15 +1,18 @@
 // The commands of docs/how-to run in their order against the embedded server, and print what the page shows.
+// MILLRACE_PACKED names the folder of an installed package: then its command line runs, in processes of its own.
 // `MILLRACE_WRITE_DOCS=1 npx vitest run test/docs/how-to.int.test.ts` writes what they print into the pages.
+import { execFile } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { cli } from '../cli/cli.ts';
+import { type CliResult, cli } from '../cli/cli.ts';
 import { SteppingClock } from '../verbs/leases/lease-world.ts';
 import { type HowToWorld, WORLDS } from './how-to-worlds.ts';
 
 const FOLDER = join(import.meta.dirname, '../../docs/how-to');
 const PAGES = globSync('*.md', { cwd: FOLDER, exclude: ['README.md'] }).toSorted();
+const PACKED = process.env['MILLRACE_PACKED'];
 const WRITE = process.env['MILLRACE_WRITE_DOCS'] === '1';
 
 /** A block of commands with their output, or a remark `<!-- then: … -->` about what happens before the next. */
@@ -75,11 +78,20 @@ async function play(block: string, world: HowToWorld, directory: string): Promis
       line.startsWith(begin) && !line.includes('--dry-run') ? words : [],
     );
     const clock = world.clock ?? new SteppingClock();
-    const { stdout, stderr } = await cli([...wordsOf(line, world), ...more], { directory, clock });
+    const args = [...wordsOf(line, world), ...more];
+    const { stdout, stderr } = await (PACKED === undefined ? cli(args, { directory, clock }) : packed(args, directory));
     shown += `$ millrace ${line}\n${named(stdout + stderr, world, directory)}`;
   }
   return shown;
 }
+
+/** What the installed command line prints, whatever its exit code. */
+const packed = (args: readonly string[], cwd: string): Promise<Pick<CliResult, 'stdout' | 'stderr'>> =>
+  new Promise((resolve) => {
+    execFile(process.execPath, [join(PACKED ?? '', 'bin/millrace.mjs'), ...args], { cwd }, (_, stdout, stderr) =>
+      resolve({ stdout, stderr }),
+    );
+  });
 
 /** A shell's words: quotes hold one together, and a name with `$` is a value of the world. */
 const wordsOf = (line: string, { values }: HowToWorld): string[] =>

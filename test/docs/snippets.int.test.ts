@@ -39,6 +39,8 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   json: 'a document',
   sql: 'statements; test/sql-check and test/model read those of the examples',
   yaml: 'a workflow, whose actions run elsewhere',
+  csharp: 'shown: a machine may lack its toolchain',
+  java: 'shown: a machine may lack its toolchain',
   js: 'only scripts of the tutorial and for the SDK of OpenTelemetry, which a reader runs as they stand',
 };
 

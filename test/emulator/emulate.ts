@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { CosmosClient, PartitionKeyDefinitionVersion, PartitionKeyKind } from '@azure/cosmos';
 import type { Container, ContainerRequest, CosmosClientOptions, Database } from '@azure/cosmos';
 import { onTestFinished, vi } from 'vitest';
@@ -52,6 +53,19 @@ export async function emulate(request: ContainerRequest = {}, options: EmulatorO
     ...request,
   });
   return { emulator, client, database, container };
+}
+
+/** Of a request that the client wouldn't send. */
+export function signedHeaders(
+  { key }: Emulator,
+  method: string,
+  type = 'docs',
+  link = 'dbs/d/colls/c',
+): Record<string, string> {
+  const date = new Date().toUTCString();
+  const text = `${method.toLowerCase()}\n${type}\n${link}\n${date.toLowerCase()}\n\n`;
+  const signature = createHmac('sha256', Buffer.from(key, 'base64')).update(text).digest('base64');
+  return { 'x-ms-date': date, authorization: encodeURIComponent(`type=master&ver=1.0&sig=${signature}`) };
 }
 
 /** What a call was refused with. */

@@ -1,12 +1,11 @@
 import { Agent } from 'node:https';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { CosmosClient } from '@azure/cosmos';
 import type { Container, CosmosClientOptions } from '@azure/cosmos';
-import { ClientSecretCredential } from '@azure/identity';
 import { generateKeyPair, SignJWT } from 'jose';
 import { expect, onTestFinished, test } from 'vitest';
 import { UsageError } from '../../src/base/errors.ts';
-import { EMULATOR_TENANT as TENANT, startEmulator } from '../../src/emulator/index.ts';
+import { TENANT } from '../../src/emulator/entra/access.ts';
+import { startEmulator } from '../../src/emulator/index.ts';
 import type { Credential, Emulator, EmulatorOptions } from '../../src/emulator/index.ts';
 import { refusal } from './emulate.ts';
 
@@ -174,24 +173,6 @@ test('tokens of other servers and tenants are told apart', async () => {
   const told = await refusal(one.as({ aadCredentials: credential }).items.upsert({ id: '1', pk: 'a' }));
   // Another server has other keys, which are looked at first.
   expect(told).toMatchObject({ code: 401, substatus: 5004 });
-});
-
-test('an unmodified credential gets its tokens from the endpoints that Entra ID has', async () => {
-  const { emulator, as } = await secured();
-  const trusted = getCACertificates('default');
-  setDefaultCACertificates([...trusted, emulator.certificate!]);
-  onTestFinished(() => setDefaultCACertificates(trusted));
-  const credential = (name: string, secret: string): ClientSecretCredential =>
-    new ClientSecretCredential(TENANT, name, secret, {
-      authorityHost: emulator.endpoint,
-      disableInstanceDiscovery: true,
-    });
-  const container = as({ aadCredentials: credential('contributor', emulator.key) });
-  expect((await container.items.upsert({ id: '1', pk: 'a' })).statusCode).toBe(201);
-  const reader = as({ aadCredentials: credential('reader', emulator.key) });
-  expect(await refusal(reader.items.upsert({ id: '1', pk: 'a' }))).toMatchObject({ code: 403, substatus: 5301 });
-  await expect(credential('reader', 'x').getToken(`${emulator.endpoint}.default`)).rejects.toThrow('client_secret');
-  await expect(credential('x', emulator.key).getToken(`${emulator.endpoint}.default`)).rejects.toThrow('client_id');
 });
 
 test('what makes no sense is refused before anything starts', async () => {

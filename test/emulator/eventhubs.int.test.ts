@@ -82,6 +82,20 @@ describe('reading', () => {
     expect(await from({ offset: all[1]?.offset, isInclusive: true }, 3)).toEqual([1, 2, 3]);
     expect(await from({ sequenceNumber: 2 }, 1)).toEqual([3]);
     expect(await from({ enqueuedOn: before }, 2)).toEqual([2, 3]);
+    for (const [position, why] of [
+      [
+        { offset: '99999' },
+        `The supplied offset '99999' is invalid. The last offset in the system is '${all[3]?.offset}'`,
+      ],
+      [
+        { sequenceNumber: 4 },
+        "The supplied sequence number '4' is invalid. The last sequence number in the system is '3'",
+      ],
+    ] as const)
+      await expect(stage.read(stage.consumer(), '0', position).failed).rejects.toMatchObject({
+        code: 'ArgumentError',
+        message: expect.stringContaining(why) as string,
+      });
     expect(await consumer.getPartitionProperties('0')).toMatchObject({
       lastEnqueuedSequenceNumber: 3,
       lastEnqueuedOffset: all[3]?.offset,
@@ -236,10 +250,12 @@ describe('trouble on command', () => {
         await using stage = await openHubs({ data });
         const producer = stage.producer();
         for (const n of [1, 2, 3]) await producer.sendBatch([{ body: n }, { body: -n }], { partitionKey: `k${n}` });
-        return stage.hubs.events('telemetry');
+        const { createdOn } = await producer.getEventHubProperties();
+        return Object.assign(stage.hubs.events('telemetry'), { createdOn });
       })();
       await using stage = await openHubs({ data });
-      expect(stage.hubs.events('telemetry')).toEqual(kept);
+      expect(stage.hubs.events('telemetry')).toEqual([...kept]);
+      expect(await stage.producer().getEventHubProperties()).toMatchObject({ createdOn: kept.createdOn });
       await stage.producer().sendBatch([{ body: 4 }], { partitionId: kept[0]!.partition });
       expect(stage.hubs.events('telemetry')).toHaveLength(7);
     } finally {

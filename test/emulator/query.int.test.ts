@@ -231,6 +231,31 @@ test('sorted results that no client asks for are given up, and made again for th
   expect((await iterator.fetchNext()).resources).toEqual([2, 1, 0]);
 });
 
+test('a continuation of sorted results is refused for another query, or for other parameters', async () => {
+  const { emulator, container } = await emulate();
+  for (let i = 0; i < 6; i++) await container.items.create({ id: String(i), pk: 'a', n: i });
+  const page = (query: string, value: number, continuationToken?: string) =>
+    container.items
+      .query<number>(
+        { query, parameters: [{ name: '@least', value }] },
+        { partitionKey: 'a', maxItemCount: 2, ...(continuationToken !== undefined && { continuationToken }) },
+      )
+      .fetchNext();
+  const sorted = 'SELECT VALUE c.n FROM c WHERE c.n >= @least ORDER BY c.n DESC';
+  const first = await page(sorted, 1);
+  expect(first.resources).toEqual([5, 4]);
+  expect(emulator.stats().keptQueries).toBe(1);
+  for (const other of [
+    page(sorted.replace('DESC', 'ASC'), 1, first.continuationToken),
+    page(sorted, 2, first.continuationToken),
+  ]) {
+    const { code, message } = await refusal(other);
+    expect(code).toBe(400);
+    expect(message).toContain('Invalid Continuation Token');
+  }
+  expect((await page(sorted, 1, first.continuationToken)).resources).toEqual([3, 2]);
+});
+
 test('a query that takes too much is refused, and others are served', async () => {
   const { container } = await emulate();
   await container.items.create({ id: '1', pk: 'a', list: Array.from({ length: 500 }, (_, i) => i) });

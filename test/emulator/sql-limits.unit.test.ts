@@ -125,6 +125,62 @@ test.each([
   expect(() => run(`SELECT VALUE ${query}`)).toThrow(message);
 });
 
+/** Each of these took one to thirty seconds of a processor, and was answered, or refused only then. */
+const MANY = Array.from({ length: 20_000 }, (_, n) => {
+  const doc = { id: `${n}`, n, s: `text ${n}`, tags: ['a', 'b', `${n}`], o: { p: { q: n } } };
+  return { doc, text: '' };
+});
+const LONG = { doc: { id: '1', list: Array.from({ length: 1000 }, (_, n) => n), s: 'ab'.repeat(500_000) }, text: '' };
+const chain = (length: number, part: (n: number) => string, by = ' OR '): string =>
+  Array.from({ length }, (_, n) => part(n)).join(by);
+
+test.each([
+  ['a chain of 2,000 fields', `c FROM c WHERE ${chain(2_000, (n) => `c.q${n}`)}`, MANY],
+  ['a chain of 1,500 comparisons', `c FROM c WHERE ${chain(1_500, (n) => `c.o.p.q = "x${n}"`)}`, MANY],
+  ['a chain of 1,500 calls', `c FROM c WHERE ${chain(1_500, (n) => `IS_DEFINED(c.q${n})`)}`, MANY],
+  ['a chain of 800 searches', `c FROM c WHERE ${chain(800, (n) => `CONTAINS(c.s, "x${n}", true)`)}`, MANY],
+  [
+    'a chain of 200 subqueries',
+    `c FROM c WHERE ${chain(200, () => 'EXISTS(SELECT VALUE t FROM t IN c.tags WHERE t = 1)')}`,
+    MANY,
+  ],
+  ['a sum of 1,500 fields', `${chain(1_500, () => 'c.n', ' + ')} FROM c`, MANY],
+  [
+    'REPLACE in a long text, 100 times',
+    'COUNT(REPLACE(c.s, "ab", "xyz")) FROM c JOIN x IN c.list WHERE x < 100',
+    [LONG],
+  ],
+  [
+    'StringSplit of a long text, 100 times',
+    'COUNT(StringSplit(c.s, "b")) FROM c JOIN x IN c.list WHERE x < 100',
+    [LONG],
+  ],
+  [
+    'dates in a million rows',
+    'COUNT(DateTimeAdd("d", x, "2020-01-01")) FROM c JOIN x IN c.list JOIN y IN c.list',
+    [LONG],
+  ],
+  [
+    'mathematics in a million rows',
+    `COUNT(1) FROM c JOIN x IN c.list JOIN y IN c.list WHERE ${chain(5, () => 'SIN(POWER(x, LOG(y + 1)))', ' + ')} = 7`,
+    [LONG],
+  ],
+  ['six million rows', 'COUNT(1) FROM c JOIN x IN c.list JOIN y IN c.list JOIN z IN c.list WHERE z < 6', [LONG]],
+])('%s is ended before it holds the server for a second', (_, query, documents) => {
+  const read = (): number => [...prepareQuery(`SELECT VALUE ${query}`, new Map()).run(documents)].length;
+  expect(read).toThrow('more work than one query may take');
+});
+
+test('what an application asks for is far below the limit', () => {
+  const answers = (query: string): number => [...prepareQuery(query, new Map()).run(MANY)].length;
+  expect(answers(`SELECT * FROM c WHERE c.n IN (${chain(1_000, (n) => `${n}`, ', ')})`)).toBe(1_000);
+  expect(answers(`SELECT VALUE c.n FROM c WHERE ${chain(200, (n) => `(c.n = ${n} AND c.id = "${n}")`)}`)).toBe(200);
+  expect(answers('SELECT c.o.p.q, COUNT(1) AS n FROM c GROUP BY c.o.p.q')).toBe(20_000);
+  expect(
+    answers('SELECT c.id, c.s FROM c JOIN t IN c.tags WHERE CONTAINS(c.s, "9", true) ORDER BY c.s'),
+  ).toBeGreaterThan(1_000);
+});
+
 test('many rows of one document are many, each with its own share', () => {
   const query = 'SELECT VALUE COUNT(REPLICATE("abcdefgh", 100)) FROM c JOIN x IN c.list JOIN y IN c.list';
   expect(run(query)).toEqual([250_000]);

@@ -4,24 +4,12 @@ import { connect } from 'node:net';
 import { CosmosClient, TriggerOperation, TriggerType } from '@azure/cosmos';
 import { describe, expect, test } from 'vitest';
 import type { Emulator } from '../../src/emulator/index.ts';
-import { clientOf, emulate, refusal } from './emulate.ts';
+import { clientOf, emulate, refusal, signedHeaders } from './emulate.ts';
 
 interface Answer {
   readonly status: number;
   readonly headers: Record<string, unknown>;
   readonly body: { code?: string; message?: string } | undefined;
-}
-
-function signedHeaders(
-  { key }: Emulator,
-  method: string,
-  type = 'docs',
-  link = 'dbs/d/colls/c',
-): Record<string, string> {
-  const date = new Date().toUTCString();
-  const text = `${method.toLowerCase()}\n${type}\n${link}\n${date.toLowerCase()}\n\n`;
-  const signature = createHmac('sha256', Buffer.from(key, 'base64')).update(text).digest('base64');
-  return { 'x-ms-date': date, authorization: encodeURIComponent(`type=master&ver=1.0&sig=${signature}`) };
 }
 
 /** One signed request, for what the client wouldn't send. */

@@ -144,7 +144,7 @@ describe.each([naming, silent])('a document that $id can’t take', (one) => {
     ]);
   });
 
-  it('a document that a projection can’t take is settled by a good version, on another host and after a redelivery too', async () => {
+  it('a document that a projection can’t take is resolved by a good version, on another host and after a redelivery too', async () => {
     const { engine, another, letters, written } = await engineOf([one]);
     const idle = another();
     await idle.consume(page(change('o1', 1)), fence());
@@ -199,7 +199,7 @@ describe('infrastructure', () => {
     const refused = another({ database: stranger.database('d') });
     await expect(refused.consume(page(...bad), fence())).rejects.toMatchObject({ code: 401 });
     const nowhere = another({ database: clientOf(emulator).database('none') });
-    await expect(nowhere.consume(page(...bad), fence())).rejects.toMatchObject({ code: 404 });
+    await expect(nowhere.consume(page(...bad), fence())).rejects.toMatchObject({ code: 'container-missing' });
     expect(await letters.list()).toEqual([]);
   });
 

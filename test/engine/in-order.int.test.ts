@@ -21,7 +21,7 @@ const change = (id: string, lsn: number): Change => ({
   doc: { id },
 });
 
-it('a change that waited doesn’t come after a newer version, although the host died before it could settle it', async () => {
+it('a change that waited doesn’t come after a newer version, although the host died before it could resolve it', async () => {
   const { emulator } = await emulate();
   const database = clientOf(emulator).database('d');
   const letters = (): DeadLetters => new DeadLetters(database.container('c'));
@@ -50,7 +50,7 @@ it('a change that waited doesn’t come after a newer version, although the host
   for (const page of [[change('b', 4)], [change('a', 5)]]) {
     const own = letters();
     const { applied } = await applyOrdered(runner(Infinity), page, access, whole(own));
-    await own.settle(P, applied);
+    await own.resolve(P, applied);
   }
   expect(ran).toEqual(['a 3', 'b 4', 'a 5']);
 });

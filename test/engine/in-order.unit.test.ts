@@ -59,6 +59,19 @@ describe('changes with an order', () => {
     }
   });
 
+  it('changes with an order go on where the refused document comes again in the same page', async () => {
+    const [old, other, again] = [change('k', 'd1', 4), change('k', 'd2', 5), change('k', 'd1', 6)];
+    for (const refused of [
+      () => new Poison([{ change: old, error: new MillraceError('bad', 'bad') }]),
+      () => new Error('bad'),
+    ]) {
+      const outcome = await applyInOrder([old, other, again], never, async (some) => {
+        if (some.includes(old)) throw refused();
+      });
+      expect(outcome).toEqual({ applied: [other, again], refusals: [], waiting: [] });
+    }
+  });
+
   it('changes with an order are not parked for what is no document’s fault', async () => {
     const gone = new MillraceError('unavailable', 'gone', { retryable: true });
     const apply = (): Promise<void> => Promise.reject(gone);
@@ -81,7 +94,7 @@ describe('a key that is held', () => {
     expect(reopened([change('k', 'a', 4)], blocked).size).toBe(0);
   });
 
-  it('a key that is held is opened where changes only wait, since what they waited for is settled', () => {
+  it('a key that is held is opened where changes only wait, since what they waited for is resolved', () => {
     expect(reopened([change('other', 'x', 9)], new Map([parked(first, true)])).size).toBe(1);
   });
 

@@ -1,12 +1,12 @@
-// Hosts that set the changes of a flood aside, on the embedded server: the real feed, window, engine and backlog.
+// Hosts that defer the changes of a flood, on the embedded server: the real feed, window, engine and deferred.
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { effectivePartitionKey } from '../../src/cosmos/epk.ts';
+import { effectivePartitionKey } from '../../src/cosmos/effective-partition-key.ts';
 import { Meter } from '../../src/cosmos/budget/charge-meter.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { Erased } from '../../src/engine/erasures/watch.ts';
-import { openAside } from '../../src/engine/open-deferred.ts';
+import { openDeferred } from '../../src/engine/open-deferred.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
 import { FeedHost } from '../../src/feed/sharing/feed-host.ts';
@@ -47,7 +47,7 @@ async function stage() {
       erasures: { current: () => Promise.resolve(erased) },
     });
     const source = new CosmosChangeSource(monitored, rid, map, { epoch: 1, pageSize: 50 });
-    const aside = openAside({
+    const deferred = openDeferred({
       pipeline: 'p',
       source: monitored.id,
       database,
@@ -75,7 +75,7 @@ async function stage() {
       order: ({ tenant, id }) => tenant ?? id,
       concurrency: 2,
       mostUnacknowledged: MOST,
-      aside,
+      deferred,
     });
     onTestFinished(() => processor.stop());
     return processor;
@@ -136,7 +136,7 @@ it('the engine applies what stands behind a flood before the flood, and then the
   await until(async () => expect(await stored()).toEqual(['register']));
 });
 
-it('the engine goes on with what another host has set aside', async () => {
+it('the engine goes on with what another host has deferred', async () => {
   const { host, write, applied, stored } = await stage();
   await write('flood', ids(FLOOD));
   await write('quiet', ['q']);
@@ -152,7 +152,7 @@ it('the engine goes on with what another host has set aside', async () => {
   await until(async () => expect(await stored()).toEqual(['register']));
 });
 
-it('the engine sets nothing aside where changes have no tenant', async () => {
+it('the engine defers nothing where changes have no tenant', async () => {
   const { host, write, applied, stored } = await stage();
   await write('flood', ids(300));
   await host('a', { tenants: false }).start();
@@ -160,7 +160,7 @@ it('the engine sets nothing aside where changes have no tenant', async () => {
   expect(await stored()).toEqual([]);
 });
 
-it('the engine sets nothing of a tenant aside that is erased', async () => {
+it('the engine defers nothing of a tenant that is erased', async () => {
   const { host, write, applied, stored } = await stage();
   await write('flood', ids(FLOOD));
   await write('quiet', ['q']);

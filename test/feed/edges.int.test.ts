@@ -3,7 +3,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { CosmosClient } from '@azure/cosmos';
 import { ChangeFeedProcessor } from 'millrace/feed';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import type { Events } from '../../src/base/diagnostics.ts';
+import type { Events } from '../../src/base/telemetry/diagnostics.ts';
+import { connect } from '../../src/cosmos/connect.ts';
+import { CosmosLeaseStore } from '../../src/feed/leases/cosmos-lease-store.ts';
 import { leaseStage } from './lease-stage.ts';
 import { hostOf, numbers, write } from './processor-stage.ts';
 
@@ -113,3 +115,32 @@ it('a client that asks for answers without documents reads, shares and hands ove
   await until(() => expect(seen.toSorted()).toEqual(numbers(0, 40).toSorted()));
   expect(a.status().leases).toHaveLength(1);
 });
+
+it.each(['/id', '/partitionKey'])(
+  'a host whose lease container is deleted and made again with the key %s goes on where it was',
+  async (key) => {
+    const { monitored, leases, emulator } = await leaseStage(2);
+    const client = connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
+    onTestFinished(() => client.dispose());
+    const own = client.database(leases.database.id).container(leases.id);
+    const store = new CosmosLeaseStore({ monitored, leases: own, host: 'a', prefix: 'P' });
+    const [recreated, failed] = [heard('lease:recreated'), heard('balancer:failed')];
+    const a = await hostOf('a', monitored, store);
+    await write(monitored, numbers(0, 20));
+    await a.processor.start();
+    await until(() => expect(a.pages.flat()).toHaveLength(20));
+    // So that the new container is behind what this client has seen of the old one.
+    await until(() => expect(a.processor.status().leases.every(({ idleSince }) => idleSince !== undefined)).toBe(true));
+    await leases.delete();
+    await until(() => expect(failed.at(-1)?.error).toMatchObject({ code: 'lease-container-missing' }));
+    expect(a.processor.status().failure).toMatchObject({ code: 'lease-container-missing' });
+    await leases.database.containers.create({ id: leases.id, partitionKey: key, defaultTtl: -1 });
+    await write(monitored, numbers(20, 40));
+    await until(() => expect(a.processor.status()).toMatchObject({ leases: [{}, {}], failure: undefined }));
+    await until(() => expect(new Set(a.pages.flat())).toEqual(new Set(numbers(0, 40))));
+    expect(recreated).toHaveLength(2);
+    // Only a page that was in hand then comes again.
+    const handed = a.pages.flat();
+    expect(numbers(0, 20).filter((id) => handed.filter((one) => one === id).length > 1)).toEqual([]);
+  },
+);

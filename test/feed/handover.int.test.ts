@@ -2,7 +2,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { ChangeFeedProcessor, LeaseLost } from 'millrace/feed';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import type { Events } from '../../src/base/diagnostics.ts';
+import type { Events } from '../../src/base/telemetry/diagnostics.ts';
 import type { Fence } from '../../src/feed/tenure/fence.ts';
 import { newLeaseDocument } from '../../src/feed/leases/lease-document.ts';
 import { leaseStage } from './lease-stage.ts';

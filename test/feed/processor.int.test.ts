@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest';
-import type { Events } from '../../src/base/diagnostics.ts';
+import type { Events } from '../../src/base/telemetry/diagnostics.ts';
 import { WRITE_BOUND_MS } from '../../src/base/bounds.ts';
 import type { Fence } from '../../src/feed/tenure/fence.ts';
 import { LeaseLost } from '../../src/feed/leases/lease.ts';
@@ -114,7 +114,7 @@ describe('one host', () => {
   it('one host says what it does: leases, their positions, and whether there is work', async () => {
     const { monitored, host } = await stage(2);
     const a = await host('a');
-    expect(a.processor.status()).toEqual({ leases: [], known: 0 });
+    expect(a.processor.status()).toEqual({ leases: [], known: 0, kept: [] });
     await a.processor.start();
     await write(monitored, numbers(0, 20));
     await until(() => expect(a.pages.flat()).toHaveLength(20));

@@ -2,7 +2,7 @@
 // PROC-L1 to PROC-L12 (sim/oracle.ts). MILLRACE_SEED and MILLRACE_HISTORIES repeat a failure.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Events } from '../../src/base/diagnostics.ts';
+import type { Events } from '../../src/base/telemetry/diagnostics.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { History } from './sim/history.ts';
 
@@ -35,25 +35,29 @@ afterAll(() => {
   for (const { channel, listen } of listeners) unsubscribe(channel, listen);
 });
 
-/** Runs histories. Returns what went wrong, and how many changes were set aside and applied. */
-async function run(floods: boolean, histories: number): Promise<{ failures: string[]; drained: number }> {
+/** Runs histories. Returns what went wrong, how many changes were deferred and applied, and how often pages were joined. */
+async function run(floods: boolean, histories: number) {
   const failures: string[] = [];
-  let drained = 0;
+  let [drained, joined] = [0, 0];
   for (let seed = SEED; seed < SEED + histories && failures.length < 10; seed++) {
     const history = new History(seed, floods);
     running = { seed, history };
     for (const said of await history.run()) failures.push(`${said} (MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1)`);
     drained += history.drained;
+    joined += history.joined;
   }
-  return { failures, drained };
+  return { failures, drained, joined };
 }
 
 it(`PROC-L1 to PROC-L12 hold in ${HISTORIES} histories (seed ${SEED})`, async () => {
-  expect((await run(false, HISTORIES)).failures).toEqual([]);
+  const { failures, joined } = await run(false, HISTORIES);
+  expect(failures).toEqual([]);
+  // About one in ten histories; fifty in a row may have none.
+  expect(joined, 'otherwise no pages were joined').toBeGreaterThanOrEqual((HISTORIES - 100) / 20);
 });
 
-it(`they hold where changes of tenants are set aside (seed ${SEED})`, async () => {
+it(`they hold where changes of tenants are deferred (seed ${SEED})`, async () => {
   const { failures, drained } = await run(true, HISTORIES);
   expect(failures).toEqual([]);
-  expect(drained, 'otherwise nothing was set aside').toBeGreaterThan(HISTORIES);
+  expect(drained, 'otherwise nothing was deferred').toBeGreaterThan(HISTORIES);
 });

@@ -1,7 +1,8 @@
 // From where the feed is read, how much at a time, and how fast.
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Container, CosmosClient } from '@azure/cosmos';
-import { ChangeFeedProcessor, type ChangeFeedProcessorOptions, MemoryLeases } from 'millrace/feed';
+import { ChangeFeedProcessor, type ChangeFeedProcessorOptions } from 'millrace/feed';
+import { MemoryLeases } from '../support/memory-leases.ts';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { changesOf, openChanges } from '../../src/feed/processor/read-changes.ts';
 import type { RangePosition } from '../../src/feed/reading/position.ts';

@@ -8,7 +8,7 @@ import { visible } from '../../src/pipeline/oracle/recompute.ts';
 import { ALL_VERSIONS, type Stage, openStage } from '../support/stage.ts';
 import { type FunctionsHost, indexApp } from './host.ts';
 
-const PREVIEW = { TRIGGER_ALL_VERSIONS: 'preview', MILLRACE_PIPELINE: ALL_VERSIONS };
+const ON = { TRIGGER_ALL_VERSIONS: 'on', MILLRACE_PIPELINE: ALL_VERSIONS };
 const order = (n: number, cents = n + 1) => ({
   id: `order-${n}`,
   type: 'order',
@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 const index = async (more: Readonly<Record<string, string>> = {}): Promise<FunctionsHost> =>
-  (app = await indexApp({ ...stage.env, ...PREVIEW, ...more }));
+  (app = await indexApp({ ...stage.env, ...ON, ...more }));
 
 /** Reads what was written since it was opened, as the trigger delivers it: without previous images. */
 function follow(container: Container): () => Promise<Record<string, unknown>[]> {
@@ -74,7 +74,7 @@ describe('indexing', () => {
     const [binding] = Object.values(functions.find(({ name }) => name === 'feed-Orders')?.bindings ?? {});
     expect(binding).toMatchObject({
       changeFeedMode: 'AllVersionsAndDeletes',
-      leaseContainerPrefix: 'millrace.all-versions.',
+      leaseContainerPrefix: 'millrace.Orders.all-versions.',
       createLeaseContainerIfNotExists: false,
     });
     expect(Object.keys(binding ?? {}).filter((name) => name.startsWith('startFrom'))).toEqual([]);

@@ -17,7 +17,7 @@ const trigger = (containerName: string) => ({
   leaseConnection: 'LEASES',
   leaseDatabaseName: '%LEASES_DATABASE%',
   leaseContainerName: '%LEASES_CONTAINER%',
-  leaseContainerPrefix: 'storefront.',
+  leaseContainerPrefix: `storefront.${containerName}.`,
   createLeaseContainerIfNotExists: false,
   startFromBeginning: true,
   maxItemsPerInvocation: 500,
@@ -41,7 +41,7 @@ describe('indexing', () => {
     const { functions } = await indexApp({ COSMOS: '', COSMOS_DATABASE: '', JOBS_URL: '' });
     const feeds = ['feed-Catalog', 'feed-Countries', 'feed-Customers', 'feed-Orders', 'feed-Sales', 'feed-Stores'];
     expect(functions.map(({ name }) => name).toSorted()).toEqual(
-      ['archive-sweep', 'fan-out', ...feeds, 'leases-check', 'metrics', 'verify', ...HTTP].toSorted(),
+      ['archive-sweep', 'doctor', 'fan-out', ...feeds, 'leases-check', 'metrics', 'verify', ...HTTP].toSorted(),
     );
     for (const { name, bindings, retryOptions } of functions.filter(({ name: of }) => feeds.includes(of))) {
       const [binding] = Object.values(bindings);
@@ -58,7 +58,7 @@ describe('indexing', () => {
 
   it('a function app takes another pipeline by MILLRACE_PIPELINE, and the timers that this one needs', async () => {
     const { functions } = await indexApp({ MILLRACE_PIPELINE: SHOP, JOBS_URL: 'postgres://nowhere' });
-    const names = ['feed-Customers', 'feed-Orders', 'jobs', 'leases-check', 'metrics', 'verify', ...HTTP];
+    const names = ['doctor', 'feed-Customers', 'feed-Orders', 'jobs', 'leases-check', 'metrics', 'verify', ...HTTP];
     expect(functions.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
     const timer = functions.find(({ name }) => name === 'jobs');
     expect(Object.values(timer?.bindings ?? {})).toMatchObject([{ type: 'timerTrigger', schedule: '30 * * * * *' }]);

@@ -154,8 +154,8 @@ describe('operations over HTTP', () => {
       if (operation.effect !== 'destroys') continue;
       expect(await asked(path)).toMatchObject({ status: 409, body: { error: { code: 'not-confirmed' } } });
     }
-    const settle = await asked(['shards', 'check'], '{"map":"tenants","repair":"target"}');
-    expect(settle).toMatchObject({ status: 409, body: { error: { code: 'not-confirmed' } } });
+    const resolve = await asked(['shards', 'check'], '{"map":"tenants","repair":"target"}');
+    expect(resolve).toMatchObject({ status: 409, body: { error: { code: 'not-confirmed' } } });
   });
 
   it('HTTP logs who asked for what', async () => {

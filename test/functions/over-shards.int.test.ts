@@ -127,7 +127,7 @@ it('an app over shards has the timers of its place, and the workers of jobs in t
       .filter((name) => !name.startsWith('feed-'))
       .toSorted();
   };
-  const timers = ['leases-check', 'metrics', 'verify', ...HTTP];
+  const timers = ['doctor', 'leases-check', 'metrics', 'verify', ...HTTP];
   expect(await namesOf('north')).toEqual(timers.toSorted());
   expect(await namesOf('shop')).toEqual(['jobs', ...timers].toSorted());
 });
@@ -141,11 +141,11 @@ it('an app over shards names the bindings’ settings: the shard’s database, a
     return { orders: found('feed-Orders'), countries: found('feed-Countries') };
   };
   expect(await bindingOf({})).toMatchObject({
-    orders: { connection: 'COSMOS', databaseName: '%SHARD_DATABASE%', leaseContainerPrefix: 'spread.' },
+    orders: { connection: 'COSMOS', databaseName: '%SHARD_DATABASE%', leaseContainerPrefix: 'spread.Orders.' },
     countries: {
       connection: 'COSMOS',
       databaseName: '%COSMOS_DATABASE%',
-      leaseContainerPrefix: `spread.at-${settings['SHARD_RID']}.`,
+      leaseContainerPrefix: `spread.Countries.at-${settings['SHARD_RID']}.`,
     },
   });
   expect(await bindingOf({ SHARD_COSMOS: stage.emulator.connectionString })).toMatchObject({

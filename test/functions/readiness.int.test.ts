@@ -76,6 +76,23 @@ describe('readiness', () => {
     });
   });
 
+  it('readiness says the code of what a service refused, and nothing that the service said', async () => {
+    stage.emulator.faults({
+      rules: [{ operation: 'account', status: 403 }],
+    });
+    const { status, body } = await ready();
+    expect([status, body]).toEqual([
+      503,
+      {
+        ready: false,
+        problems: [{ code: 'denied', message: expect.stringContaining('log') }],
+        held: [],
+        differences: [],
+      },
+    ]);
+    expect(console.error).toHaveBeenCalledWith(expect.stringContaining('Failed by rule with 403'));
+  });
+
   it('readiness refuses a pipeline with an all-versions source: no trigger, and the reason', async () => {
     app = await start({ MILLRACE_PIPELINE: ALL_VERSIONS });
     expect(app.functions.map(({ name }) => name).filter((name) => !name.startsWith('millrace-'))).toEqual([]);
@@ -166,7 +183,7 @@ describe('a renamed pipeline', () => {
   };
 
   it('a renamed pipeline is refused, since it would read everything from the beginning', async () => {
-    await lease('before.', '"7"');
+    await lease('before.Orders.', '"7"');
     app = await start();
     await expect(app.deliver('feed-Orders', [delivered('o1')])).rejects.toMatchObject({
       code: 'lease-prefix-renamed',
@@ -174,15 +191,15 @@ describe('a renamed pipeline', () => {
     });
     expect((await app.request('millrace-health')).body).toMatchObject({ problems: [{ code: 'lease-prefix-renamed' }] });
     // The host has made leases under the new name by the time it calls us; they have no position.
-    await lease('millrace.', null);
-    await expect(app.deliver('feed-Orders', [delivered('o1')])).rejects.toThrow('changed from "before."');
+    await lease('millrace.Orders.', null);
+    await expect(app.deliver('feed-Orders', [delivered('o1')])).rejects.toThrow('changed from "before.Orders."');
   });
 
   it.each([
-    ['its own leases have been at work', async () => lease('millrace.', '"3"'), {}],
+    ['its own leases have been at work', async () => lease('millrace.Orders.', '"3"'), {}],
     ['somebody says that it is meant', async () => undefined, { LEASES_START_ANEW: 'millrace.' }],
   ])('a renamed pipeline is let through where %s', async (_, also, more) => {
-    await lease('before.', '"7"');
+    await lease('before.Orders.', '"7"');
     await also();
     app = await start(more);
     await app.deliver('feed-Orders', [delivered('o1')]);

@@ -74,7 +74,7 @@ describe.each(NODES)('on Node %s', (version) => {
     expect(names).toEqual(expect.arrayContaining(['feed-Orders', 'metrics', 'archive-sweep', 'millrace-operate']));
     const raw = worker.functions.flatMap(({ rawBindings }) => rawBindings.map((each) => JSON.parse(each) as object));
     expect(raw).toContainEqual(
-      expect.objectContaining({ type: 'cosmosDBTrigger', leaseContainerPrefix: 'storefront.' }),
+      expect.objectContaining({ type: 'cosmosDBTrigger', leaseContainerPrefix: 'storefront.Orders.' }),
     );
     expect(await worker.terminate()).toBe(0);
   });
@@ -99,7 +99,7 @@ describe.each(NODES)('on Node %s', (version) => {
     expect(days).toContainEqual(expect.objectContaining({ orders: 1, cents: 5 }));
 
     const timers = worker.functions.filter(({ bindings }) => Object.values(bindings)[0]?.['type'] === 'timerTrigger');
-    expect(timers.map(({ name }) => name).toSorted()).toEqual(['leases-check', 'metrics', 'verify']);
+    expect(timers.map(({ name }) => name).toSorted()).toEqual(['doctor', 'leases-check', 'metrics', 'verify']);
     for (const { name } of timers) {
       await worker.fire(name);
       expect(worker.logged.join('\n')).toMatch(new RegExp(`"millrace":"timer".*"actor":"timer:${name}"`));
@@ -133,7 +133,7 @@ it('a worker says in health that timers and HTTP can’t be loaded, while trigge
     await using worker = await start(process.execPath, stage);
     expect(await worker.request('millrace-health')).toMatchObject({
       status: 503,
-      body: { ready: false, problems: [{ code: 'unloadable', message: expect.stringContaining('SyntaxError') }] },
+      body: { ready: false, problems: [{ code: 'unloadable' }] },
     });
     await worker.deliver(FIRST, [
       { id: 'c1', type: 'customer', storeId: 's1', name: 'Ada', _lsn: 1, _etag: '"1"', _ts: 1 },

@@ -48,7 +48,9 @@ describe('bad input is one message with its remedy, exit code 2 and no stack', (
   it('a data folder that another server has open', async () => {
     await using server = millrace(['emulator', 'start', '--port', '0', '--data', 'data'], { directory });
     await server.until(/listens at/);
-    expect(await refused(['dev', '--pipeline', SHOP, '--data', 'data'])).toContain('no other embedded server has open');
+    expect(await refused(['dev', '--pipeline', SHOP, '--data', 'data'])).toMatch(
+      /Another process \(\d+\) has the data folder data open/,
+    );
   });
 
   it('an account that is not there', async () => {

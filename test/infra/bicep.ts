@@ -90,7 +90,7 @@ export function undeclared(file: BicepFile): string[] {
 }
 
 const BUILT_IN = new Set(
-  `allowed concat description environment existing flatten guid if indexOf items json length loadJsonContent loadTextContent map maxLength maxValue min minLength minValue range
+  `allowed concat contains description empty environment existing flatten guid if indexOf int items json last length loadJsonContent loadTextContent map maxLength maxValue min minLength minValue range
   replace split string resourceGroup subscription subscriptionResourceId take tenant toLower trim union uniqueString`.split(
     /\s+/,
   ),

@@ -24,11 +24,12 @@ function imageOf(folder: string) {
       .map((of) => of.replace('/app/', '')),
     entry: list('ENTRYPOINT'),
     arguments: list('CMD'),
+    pipeline: /^ENV .*MILLRACE_PIPELINE=(\S+)$/m.exec(image)?.[1] ?? '',
   };
 }
 
 it('the image of this repository copies files that are there, and starts one that it has', () => {
-  const { build, image, entry, arguments: args } = imageOf(ROOT);
+  const { build, image, entry, arguments: args, pipeline } = imageOf(ROOT);
   const ignored = new Set(read(ROOT, '.dockerignore').split('\n'));
   expect(build).toContain('.');
   for (const file of build)
@@ -37,19 +38,19 @@ it('the image of this repository copies files that are there, and starts one tha
   expect(image).toEqual(['package.json', 'node_modules', 'bin', 'dist']);
   expect(files).toEqual(expect.arrayContaining(['bin', 'dist']));
   expect(entry).toEqual(['node', bin.millrace]);
-  const pipeline = args[args.indexOf('--pipeline') + 1]?.replace(/^dist\//, '') ?? '';
-  expect(existsSync(join(ROOT, pipeline, 'pipeline.ts'))).toBe(true);
+  expect(args).toEqual(['run', '--probes', '8081']);
+  expect(existsSync(join(ROOT, pipeline.replace(/^dist\//, ''), 'pipeline.ts'))).toBe(true);
 });
 
 it('the image of a project copies what the project has or builds, also a package in its folder', () => {
-  const { build, image, entry, arguments: args } = imageOf(TEMPLATE);
+  const { build, image, entry, arguments: args, pipeline } = imageOf(TEMPLATE);
   expect(build).toEqual(['package.json', 'package-lock.json', '*.tgz', '.']);
   expect(globSync('*.tgz', { cwd: TEMPLATE })).toEqual([]);
   expect(read(TEMPLATE, '_dockerignore')).not.toMatch(/tgz|package|scripts|pipeline|tsconfig/);
   expect(image).toEqual(['package.json', 'node_modules', 'dist']);
   const { bin } = JSON.parse(read(ROOT, 'package.json')) as { bin: { millrace: string } };
   expect(entry).toEqual(['node', `node_modules/millrace/${bin.millrace}`]);
-  expect(args[args.indexOf('--pipeline') + 1]).toBe('dist/pipeline');
+  expect([args, pipeline]).toEqual([['run', '--probes', '8081'], 'dist/pipeline']);
   const { compilerOptions, include } = JSON.parse(read(TEMPLATE, 'tsconfig.json')) as {
     compilerOptions: { rootDir: string; outDir: string };
     include: string[];

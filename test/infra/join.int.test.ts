@@ -5,7 +5,7 @@ import { expect, it, vi, afterEach } from 'vitest';
 import { SETTING_NAMES } from '../../src/base/settings.ts';
 import { settingsOf } from '../../src/host/functions/app-settings.ts';
 import { loadPipeline } from '../../src/runtime/pipeline/load-pipeline.ts';
-import { filesOf } from '../../src/procedures/apply/infra.ts';
+import { type PipelineFacts, filesOf } from '../../src/procedures/apply/infra.ts';
 import { SHOP, openStage } from '../support/stage.ts';
 import { indexApp } from '../functions/host.ts';
 import { type Value, at, bicepFiles, declarations } from './bicep.ts';
@@ -30,7 +30,8 @@ function settingsSet(): string[] {
 }
 
 /** Read by the platform, the extension or the identity library; not by us. */
-const PLATFORM = /^(AzureWebJobsStorage__|APPLICATIONINSIGHTS_|AZURE_CLIENT_ID$|\w+__(credential|clientId)$)/;
+const PLATFORM =
+  /^(AzureWebJobsStorage__|APPLICATIONINSIGHTS_|FUNCTIONS_|WEBSITE_RUN_FROM_PACKAGE$|AZURE_CLIENT_ID$|\w+__(credential|clientId)$)/;
 /** Read by the code and not for the app settings: what only a machine with keys, a checkout or a command line has. */
 const ELSEWHERE = new Set([
   'COSMOS',
@@ -109,9 +110,12 @@ it('the infrastructure deploys the containers that the bindings read, under the 
     expect(settings).toMatch(new RegExp(`_CONTAINER: '${name}'`));
     expect(textOf('modules/archive.bicep')).toContain(`'${name}'`);
   }
-  const pipeline = JSON.parse(readFileSync(join(ROOT, 'infra/pipeline.json'), 'utf8')) as { leasePrefix: string };
-  const prefixes = functions.flatMap(({ bindings }) => Object.values(bindings).map((of) => of['leaseContainerPrefix']));
-  expect(new Set(prefixes.filter((prefix) => prefix !== undefined))).toEqual(new Set([pipeline.leasePrefix]));
+  const { feeds, leases } = JSON.parse(readFileSync(join(ROOT, 'infra/pipeline.json'), 'utf8')) as PipelineFacts;
+  const read = triggers.filter(({ type }) => type === 'cosmosDBTrigger');
+  expect(new Map(feeds.map(({ container, leasePrefix }) => [container, leasePrefix]))).toEqual(
+    new Map(read.map((of) => [of['containerName'], of['leaseContainerPrefix']])),
+  );
+  expect(leases.container).toBe('leases');
 });
 
 it('the infrastructure asks the lines of the timers for what they hold', async () => {

@@ -76,19 +76,19 @@ describe('identity instead of keys', () => {
       'router',
     ]);
     const data = ofType('Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments').filter(
-      ({ file }) => file === 'modules/cosmos.bicep',
+      ({ file }) => file === 'modules/cosmos-database.bicep',
     );
     expect(data.map(({ name, text }) => [name, /roleDefinitionId:.*\$\{(\w+)\}/.exec(text)?.[1]])).toEqual([
       ['appWorks', 'dataContributor'],
       ['developerWorks', 'dataContributor'],
       ['routerReads', 'dataReader'],
     ]);
-    const cosmos = files.find(({ file }) => file === 'modules/cosmos.bicep');
+    const cosmos = files.find(({ file }) => file === 'modules/cosmos-database.bicep');
     expect(cosmos?.text).toContain("var dataContributor = '00000000-0000-0000-0000-000000000002'");
     expect(cosmos?.text).toContain("var dataReader = '00000000-0000-0000-0000-000000000001'");
     // On the one database, not on the account.
     for (const { body } of data)
-      expect(at(body, 'properties.scope')).toEqual({ raw: "'${account.id}/dbs/${database.name}'" });
+      expect(at(body, 'properties.scope')).toEqual({ raw: "'${account.id}/dbs/${databaseName}'" });
     for (const type of ['Microsoft.Web/sites', 'Microsoft.App/containerApps'])
       expect(at(only(type), 'identity.type')).toBe('UserAssigned');
   });
@@ -137,8 +137,27 @@ describe('roles', () => {
     expect(given('archive')).toEqual(['Storage Blob Data Contributor']);
     expect(given('event-hubs')).toEqual(['Azure Event Hubs Data Receiver', 'Azure Event Hubs Data Sender']);
     expect(given('monitoring')).toEqual(['Monitoring Metrics Publisher']);
-    expect(given('jobs')).toEqual(['AcrPull']);
-    expect(given('cosmos')).toEqual(['Cosmos DB Operator', 'data contributor', 'data reader']);
+    expect(given('container-environment')).toEqual(['AcrPull']);
+    expect(given('cosmos-database')).toEqual(['Cosmos DB Operator', 'data contributor', 'data reader']);
+  });
+
+  it('roles on data go to no workflow that deploys, and in production to no person', () => {
+    const main = textOf('main.bicep');
+    expect(main).toContain(`var developerId = production || principalType == 'ServicePrincipal' ? '' : principalId`);
+    expect(main).not.toMatch(/^ +\w+: principalId$/m);
+    expect(main.match(/developerPrincipalId: developerId/g)).toHaveLength(2);
+    expect(textOf('modules/cosmos-database.bicep')).toContain(
+      `sqlRoleAssignments@2025-10-15' = if (developerPrincipalId != '')`,
+    );
+  });
+
+  it('roles of PostgreSQL: an administrator can be named, so that the app is none', () => {
+    const found = ofType('Microsoft.DBforPostgreSQL/flexibleServers/administrators');
+    expect(found).toHaveLength(2);
+    for (const { body } of found) {
+      expect(at(body, 'name')).toEqual({ raw: 'administratorId' });
+      expect(at(body, 'properties.principalName')).toEqual({ raw: 'administratorName' });
+    }
   });
 
   it('roles fit a person and a workflow', () => {
@@ -159,6 +178,15 @@ describe('the account', () => {
   ])('%s', (path, value) => {
     expect(at(account(), path)).toBe(value);
   });
+});
+
+it('the account and the archive can’t be deleted in production before a lock is taken away', () => {
+  const locks = ofType('Microsoft.Authorization/locks');
+  expect(
+    locks.map(({ file, body, text }) => [file, at(body, 'properties.level'), text.includes('= if (locked)')]),
+  ).toEqual(['archive', 'cosmos'].map((file) => [`modules/${file}.bicep`, 'CanNotDelete', true]));
+  for (const { body } of locks) expect(at(body, 'scope')).toEqual({ raw: 'account' });
+  expect(textOf('main.bicep').match(/locked: production/g)).toHaveLength(2);
 });
 
 describe('the archive', () => {
@@ -259,34 +287,38 @@ describe('the function app', () => {
     const site = only('Microsoft.Web/sites');
     expect(at(site, 'properties.httpsOnly')).toBe(true);
     expect(at(site, 'properties.siteConfig.minTlsVersion')).toBe('1.2');
-    expect(at(site, 'properties.functionAppConfig.deployment.storage.authentication.type')).toBe(
-      'UserAssignedIdentity',
-    );
-    expect(at(site, 'properties.functionAppConfig.runtime.name')).toBe('node');
+    const file = files.find((of) => of.file === 'modules/function-app.bicep');
+    const flex = declarations(file!, 'variable').find(({ name }) => name === 'flex')?.body;
+    expect(at(flex, 'deployment.storage.authentication.type')).toBe('UserAssignedIdentity');
+    expect(at(flex, 'runtime.name')).toBe('node');
     // Not any Node: one that the tests run on.
     const lines = SUPPORTED.map((version) => version.split('.')[0]);
-    expect(lines).toContain(at(site, 'properties.functionAppConfig.runtime.version'));
+    expect(lines).toContain(/^var nodeVersion = '(\d+)'$/m.exec(file!.text)?.[1]);
   });
 });
 
 describe('seeing what happens', () => {
-  it('the monitoring sends the workspace what is needed, and no line for each request to data', () => {
+  it('the monitoring sends the workspace what is needed, and a line for each request to data where it is asked for', () => {
     const sent = ofType('Microsoft.Insights/diagnosticSettings').map(({ file, body }) => {
       const logs = at(body, 'properties.logs');
       return [file, logs !== undefined && isArray(logs) ? logs.map((log) => at(log, 'category')) : []] as const;
     });
     // What is missing here has no log that is needed: the host's storage.
     expect(Object.fromEntries(sent)).toEqual({
-      'modules/archive.bicep': ['StorageWrite', 'StorageDelete'],
-      'modules/cosmos.bicep': ['ControlPlaneRequests', 'PartitionKeyStatistics'],
+      'modules/archive.bicep': ['StorageWrite', 'StorageDelete', 'StorageRead'],
+      'modules/container-environment.bicep': ['ContainerAppConsoleLogs', 'ContainerAppSystemLogs'],
+      'modules/cosmos.bicep': ['ControlPlaneRequests', 'PartitionKeyStatistics', 'DataPlaneRequests'],
       'modules/event-hubs.bicep': ['OperationalLogs', 'AutoScaleLogs'],
       'modules/function-app.bicep': ['FunctionAppLogs', 'AppServiceAuthenticationLogs'],
       'modules/jobs-postgres.bicep': ['PostgreSQLLogs'],
       'modules/jobs-redis.bicep': ['ConnectionEvents'],
-      'modules/jobs.bicep': ['ContainerAppConsoleLogs', 'ContainerAppSystemLogs'],
       'modules/tables-cluster.bicep': ['PostgreSQLLogs'],
     });
     for (const { text } of files) expect(text).not.toContain('categoryGroup');
+    for (const file of ['archive', 'cosmos'])
+      expect(textOf(`modules/${file}.bicep`)).toMatch(
+        /category: '(?:StorageRead|DataPlaneRequests)'\s+enabled: logsData/,
+      );
   });
 
   it('the monitoring alerts of each busy partition by itself', () => {
@@ -302,7 +334,7 @@ describe('seeing what happens', () => {
     expect(busy?.text).toMatch(/metricName: 'NormalizedRUConsumption'\s+dimensions: eachPartition/);
   });
 
-  it('the monitoring alerts on throttling, RU, failures, leases, silence, dead letters, the archive and verifications', () => {
+  it('the monitoring alerts on throttling, RU, failures, leases, needs, timers, silence, dead letters, the archive and verifications', () => {
     expect(ofType('Microsoft.Insights/metricAlerts').map(({ name }) => name)).toEqual([
       'throttled',
       'busy',
@@ -312,6 +344,8 @@ describe('seeing what happens', () => {
     const log = declarations(alerts!, 'variable').find(({ name }) => name === 'logAlerts')?.body as readonly Value[];
     expect(log.map((of) => at(of, 'name'))).toEqual([
       'leases',
+      'doctor',
+      'timers',
       'silence',
       'dead-letters',
       'dead-letters-old',

@@ -63,6 +63,7 @@ it('an event goes into the shard of its key, waits while the key is offline, and
   const clients: HubClients = {
     producer: async (hub) => hubs.producer(hub),
     check: async () => undefined,
+    positions: () => ({ assertFit: async () => undefined, forget: async () => [] }),
     consumer: async (hub, group) => ({ client: hubs.consumer(group, hub, store), store }),
   };
   const declared = { ...stage.loaded.pipeline, ingests: [SPEC] };

@@ -1,7 +1,7 @@
 import { BlobCheckpointStore } from '@azure/eventhubs-checkpointstore-blob';
 import { ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startTracing } from '../../src/base/opentelemetry.ts';
+import { startTracing } from '../../src/base/telemetry/opentelemetry.ts';
 import type { IngestEvent, IngestSpec } from '../../src/pipeline/specs.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { ErasureRecords } from '../../src/engine/erasures/record.ts';
@@ -10,7 +10,7 @@ import { ViewControl } from '../../src/engine/views/view-control.ts';
 import { Views } from '../../src/engine/views/views.ts';
 import { Ingestor } from '../../src/ingest/ingestor.ts';
 import { databaseSink } from '../../src/ingest/sink.ts';
-import type { Target } from '../../src/ingest/take.ts';
+import type { IngestTarget } from '../../src/ingest/take.ts';
 import { redrive } from '../../src/procedures/dead-letters/redrive.ts';
 import { checkGroup } from '../../src/access/consumer-group.ts';
 import type { HubClients } from '../../src/access/hub-clients.ts';
@@ -42,7 +42,7 @@ const map = ({ body }: IngestEvent): Record<string, unknown> | null => {
   return cents === 0 ? null : { ...(id === undefined ? {} : { id }), storeId: store, cents };
 };
 
-const TARGET: Target = { name: 'Orders', keyPaths: [['storeId']] };
+const TARGET: IngestTarget = { name: 'Orders', keyPaths: [['storeId']] };
 
 let names = 0;
 
@@ -50,7 +50,7 @@ let names = 0;
 async function ingesting(
   spec: Partial<IngestSpec> = {},
   control?: ViewControl,
-  target: Target = TARGET,
+  target: IngestTarget = TARGET,
   erasures?: ErasureWatch,
 ) {
   const hubs = await openHubs();
@@ -64,6 +64,7 @@ async function ingesting(
       const [first = ''] = await hubs.producer(hub).getPartitionIds();
       await checkGroup(hubs.consumer(group, hub), first);
     },
+    positions: () => ({ assertFit: async () => undefined, forget: async () => [] }),
     consumer: async (hub, group) => ({ client: hubs.consumer(group, hub, store), store }),
   };
   const deadLetters = new DeadLetters(stage.services.place.state);
@@ -178,10 +179,12 @@ describe('events', () => {
   });
 });
 
+const NO_PROJECTIONS = { projections: [], model: { containers: {} } };
+
 describe('a paused ingest', () => {
   it('a paused ingest takes nothing until it is resumed, and then all of it', async () => {
     const views = new Views(stage.services.place.state, 'paused');
-    await views.adopt([]);
+    await views.adopt(NO_PROJECTIONS);
     const paused = { since: '2026-11-21T00:00:00Z', by: 'test', reason: '', reads: [] };
     await views.change('held', (view) => ({ ...view, paused }));
     const waiting = Promise.withResolvers<void>();
@@ -191,7 +194,7 @@ describe('a paused ingest', () => {
       waiting.resolve();
       await resumed.promise;
     };
-    const control = new ViewControl(views, [], {
+    const control = new ViewControl(views, NO_PROJECTIONS, {
       refreshMs: 1,
       clock: { now: Date.now, monotonic: () => (now += 10), sleep },
     });

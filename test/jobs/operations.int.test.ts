@@ -128,13 +128,13 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
 
     it('what a person has to correct ends the job with its reason', async () => {
       const { job } = await ask('projections', 'rebuild', 'summaries@1');
-      await new Views(stage.services.place.state, 'versions').adopt(stage.loaded.pipeline.projections);
+      await new Views(stage.services.place.state, 'versions').adopt(stage.loaded.pipeline);
       expect(await jobs.drain(jobHandlers(registry, workspace), WITHIN)).toBe(1);
       expect(await rowOf(job)).toMatchObject({ state: 'failed', attempts: 1 });
       expect((await rowOf(job))?.failure).toContain('is current');
     });
 
-    it('a reaction that is refused is tried again by a job, until it succeeds or is settled', async () => {
+    it('a reaction that is refused is tried again by a job, until it succeeds or is resolved', async () => {
       let broken = true;
       const heard: string[] = [];
       const react: ReactSpec = {

@@ -1,7 +1,7 @@
 // The trace of a job names the span that queued it, in another process and perhaps hours before.
 import { SpanStatusCode } from '@opentelemetry/api';
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { startTracing } from '../../src/base/opentelemetry.ts';
+import { startTracing } from '../../src/base/telemetry/opentelemetry.ts';
 import { startEmbeddedJobs } from '../../src/host/dev/jobs-embedded.ts';
 import { jobHandlers } from '../../src/host/run/jobs.ts';
 import { registry } from '../../src/host/registry.ts';

@@ -4,7 +4,7 @@ import { it } from 'vitest';
 import type { CopySpec } from '../../src/pipeline/specs.ts';
 import { copyRunner } from '../../src/kinds/copy/copy-runner.ts';
 import type { Runner } from '../../src/kinds/runner.ts';
-import { BOTH, COPY, CUSTOMERS, JOINED, ORDERS, source, useExact } from './exactness.ts';
+import { BOTH, COPY, CUSTOMERS, FOLLOWING, JOINED, ORDERS, source, useExact } from './exactness.ts';
 import { READ_LAG_MS, SEED } from './world.ts';
 
 const holdExact = useExact();
@@ -14,13 +14,19 @@ const sources = new Map([ORDERS, CUSTOMERS].map((of) => [of.container, source(of
 const runner = (spec: CopySpec): Runner =>
   copyRunner(spec, sink, { stateContainer: 'millrace', sources, readLagMs: READ_LAG_MS });
 
-it.each([COPY, JOINED, BOTH].map((spec) => [spec.name, spec] as const))(
+it.each([COPY, JOINED, BOTH, FOLLOWING].map((spec) => [spec.name, spec] as const))(
   `after any history copy %s is what the oracle says (seed ${SEED})`,
   async (_name, spec) => holdExact(spec, () => runner(spec)),
 );
 
-it(`read by all versions, hard deletes and expiry on both sides, joined copies are what the oracle says (seed ${SEED})`, () =>
-  holdExact(BOTH, () => runner(BOTH), { feed: 'all-versions' }));
+const following = [BOTH, FOLLOWING].map((spec) => [spec.name, spec] as const);
 
-it(`built beside all versions from what there is, joined copies are what the oracle says (seed ${SEED})`, () =>
-  holdExact(BOTH, () => runner(BOTH), { feed: 'filled' }));
+it.each(following)(
+  `read by all versions, hard deletes and expiry on both sides, copies %s are what the oracle says (seed ${SEED})`,
+  async (_name, spec) => holdExact(spec, () => runner(spec), { feed: 'all-versions' }),
+);
+
+it.each(following)(
+  `built beside all versions from what there is, copies %s are what the oracle says (seed ${SEED})`,
+  async (_name, spec) => holdExact(spec, () => runner(spec), { feed: 'filled' }),
+);

@@ -48,7 +48,7 @@ function receiver(outside: Outside, tenant: string, order: 'document' | 'partiti
     ['Orders', JSON.stringify([tenant]), id, etag, String(lsn), `${name}@1`].map(encodeURIComponent).join('/');
   return {
     received,
-    runner: () => reactRunner(spec, { stateContainer: 'millrace', embeds: [], pauseMs: 0 }),
+    runner: () => reactRunner(spec, { pauseMs: 0 }),
     missing: (shown: readonly Shown[]) =>
       shown
         .filter(({ doc }) => CONCERNS(doc) && !deleted({ ...doc }))

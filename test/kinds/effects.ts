@@ -74,6 +74,8 @@ type Make = (outside: Outside, tenant: string) => Made;
 interface Way {
   readonly serial?: boolean;
   readonly feed?: ReadBy;
+  /** Makes the random writes of one history. Default: orders as they come, and hard deletes by all versions. */
+  readonly writes?: (tenant: string, world: World) => (random: Random) => Promise<void>;
 }
 
 /**
@@ -87,7 +89,7 @@ export function useExact() {
 }
 
 const exact =
-  (make: Make, { serial = false, feed }: Way) =>
+  (make: Make, { serial = false, feed, writes }: Way) =>
   async (world: World, seed: number): Promise<Judge> => {
     const random = new Random(seed);
     const outside = new Outside(random);
@@ -99,7 +101,7 @@ const exact =
       const deadLetters = new DeadLetters(database.container('millrace'));
       return { deadLetters, database, runner: runner() };
     });
-    const write = (of: Random, to: World): Promise<void> => writeOrder(of, tenant, to);
+    const write = writes?.(tenant, world) ?? ((of: Random, to: World): Promise<void> => writeOrder(of, tenant, to));
     const options = {
       random,
       tenant,

@@ -1,7 +1,9 @@
 // The server, projections and judge of the two model tests beside this file, which run side by side.
 import { MARKS } from '../../src/engine/runners.ts';
 import { expect } from 'vitest';
+import example from '../../scripts/reference/examples/measures.ts';
 import { canonical } from '../../src/base/json.ts';
+import type { MeasureSpec } from '../../src/pipeline/builders/measures.ts';
 import type { AggregateSpec, CopySpec, Doc, ProjectionSpec, SourceRef } from '../../src/pipeline/specs.ts';
 import { isEmptied } from '../../src/pipeline/emptied.ts';
 import { timeWindow } from '../../src/pipeline/time-window.ts';
@@ -10,6 +12,7 @@ import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import type { Runner } from '../../src/kinds/runner.ts';
 import { Random } from '../support/random.ts';
 import { type ReadBy, runHistoryBy } from './all-versions.ts';
+import { withEnricher } from './enricher.ts';
 import { type Judge, READ_LAG_MS, type World, historiesOr, useHistories } from './world.ts';
 
 export const ORDERS: SourceRef = { container: 'Orders', type: 'order' };
@@ -27,6 +30,32 @@ const lines = (doc: Doc): readonly Doc[] => doc['lines'] as Doc[];
 const RULES = [ORDERS, CUSTOMERS].map((of) => ({ ...of, deleted }));
 const number = (row: unknown, field: string): number => Number((row as Doc)[field]);
 
+/**
+ * The measures of the reference page, so that a new one is tested here too. Its rows are orders; a line has no customer.
+ * Two are replaced: `best` has ties here, and the bounds of `bySize` divide these amounts.
+ */
+const MEASURES: AggregateSpec['measures'] = {
+  ...examples(),
+  best: {
+    kind: 'top',
+    n: 1,
+    by: (row) => Math.floor(number(row, 'cents') / 10),
+    keep: (row) => ({ cents: number(row, 'cents') }),
+  },
+  bySize: { kind: 'histogram', bounds: [20, 60], of: (row) => number(row, 'cents') },
+};
+
+function examples(): AggregateSpec['measures'] {
+  const [spec] = example.projections;
+  if (spec?.kind !== 'aggregate') throw new Error('examples/measures.ts declares no aggregate');
+  const order = (row: Doc): Doc => ({ ...row, customerId: String(row['payer'] ?? row['product']) });
+  const ofOrders = (of: unknown): unknown =>
+    typeof of === 'function' ? (row: Doc): unknown => Reflect.apply(of, undefined, [order(row)]) : of;
+  const map = (all: object, to: (value: unknown) => unknown) =>
+    Object.fromEntries(Object.entries(all).map(([name, value]) => [name, to(value)]));
+  return map(spec.measures, (measure) => map(measure as MeasureSpec, ofOrders)) as AggregateSpec['measures'];
+}
+
 export const AGGREGATE = {
   kind: 'aggregate',
   name: 'by-state',
@@ -36,21 +65,7 @@ export const AGGREGATE = {
   onDelete: 'remove',
   stable: false,
   groupBy: (_row, doc) => ({ tenant: doc['tenant'], state: doc['state'] }),
-  measures: {
-    orders: { kind: 'count' },
-    cents: { kind: 'sum', of: (row) => number(row, 'cents') },
-    mean: { kind: 'avg', of: (row) => number(row, 'cents') },
-    least: { kind: 'min', of: (row) => number(row, 'cents') },
-    most: { kind: 'max', of: (row) => number(row, 'cents') },
-    spread: { kind: 'histogram', bounds: [20, 60], of: (row) => number(row, 'cents') },
-    payers: { kind: 'distinct', of: (row) => String((row as Doc)['payer'] ?? (row as Doc)['product']) },
-    best: {
-      kind: 'top',
-      n: 1,
-      by: (row) => Math.floor(number(row, 'cents') / 10),
-      keep: (row) => ({ cents: number(row, 'cents') }),
-    },
-  },
+  measures: MEASURES,
 } satisfies AggregateSpec;
 export const EACH = {
   ...AGGREGATE,
@@ -106,8 +121,8 @@ export const ROLLED_UP = {
   groupBy: (_row, doc) => ({ tenant: doc['tenant'], open: doc['state'] !== 'draft' }),
   measures: {
     states: { kind: 'count' },
-    cents: { kind: 'sum', of: (row) => number(row, 'cents') },
-    best: { kind: 'top', n: 1, by: (row) => number(row, 'cents'), keep: (row) => ({ state: (row as Doc)['state'] }) },
+    total: { kind: 'sum', of: (row) => number(row, 'total') },
+    best: { kind: 'top', n: 1, by: (row) => number(row, 'total'), keep: (row) => ({ state: (row as Doc)['state'] }) },
   },
 } satisfies AggregateSpec;
 export const COPY = {
@@ -126,6 +141,12 @@ export const COPY = {
     cents: doc['cents'],
   }),
 } satisfies CopySpec;
+/** A joined document that is waited for. */
+function there(joined: Doc | null | undefined): Doc {
+  if (!joined) throw new TypeError('It is there whenever map is called');
+  return joined;
+}
+
 export const JOINED = {
   ...COPY,
   name: 'joined',
@@ -139,7 +160,7 @@ export const JOINED = {
     id: `j|${String(doc['id'])}`,
     place: doc['tenant'],
     name: customer?.['name'] ?? null,
-    payer: payer?.['name'] ?? null,
+    payer: there(payer)['name'],
     cents: doc['cents'],
   }),
 } satisfies CopySpec;
@@ -157,6 +178,21 @@ export const BOTH = {
   }),
 } satisfies CopySpec;
 
+/** The joined document determines key and id, so the copy moves at one version of its source, and comes back. */
+export const FOLLOWING = {
+  ...JOINED,
+  name: 'following',
+  into: { container: 'Copies', type: 'following' },
+  map: (doc: Doc, joined: Readonly<Record<string, Doc | null>>) => {
+    const of = Number(String(there(joined['payer'])['name']).slice(1)) % 3;
+    return {
+      ...JOINED.map(doc, joined),
+      id: `f|${String(doc['id'])}|${of % 2}`,
+      place: `${String(doc['tenant'])}-${of}`,
+    };
+  },
+} satisfies CopySpec;
+
 interface Way {
   /** What the oracle goes by. Default: the projection itself. */
   readonly oracle?: ProjectionSpec;
@@ -164,6 +200,8 @@ interface Way {
   readonly feed?: ReadBy;
   /** How many histories a test has without MILLRACE_HISTORIES. */
   readonly usual?: number;
+  /** Somebody else writes into the documents as well, and each feed has a lease. */
+  readonly enriched?: boolean;
 }
 
 /**
@@ -177,22 +215,24 @@ export function useExact() {
 }
 
 const exact =
-  (spec: ProjectionSpec, runner: () => Runner, { oracle = spec, feed }: Way) =>
+  (spec: ProjectionSpec, runner: () => Runner, { oracle = spec, feed, enriched = false }: Way) =>
   async (world: World, seed: number): Promise<Judge> => {
     const tenant = `t${seed}`;
     const joined = spec.kind === 'copy' && spec.joins.length > 0;
     const write = (random: Random, to: World): Promise<void> =>
       joined && random.chance(0.4) ? writeCustomer(random, tenant, to) : writeOrder(random, tenant, to);
+    const random = new Random(seed);
     const options = {
-      random: new Random(seed),
+      random,
       tenant,
       hosts: world.hosts,
       feed: world.feed,
       runners: world.hosts.map(runner),
       readLagMs: READ_LAG_MS,
       sources: sourcesOf(spec),
+      leased: enriched,
     };
-    await runHistoryBy(feed, options, write, world);
+    await runHistoryBy(feed, options, write, enriched ? withEnricher(world, random) : world);
     return () => compare(oracle, tenant, world);
   };
 

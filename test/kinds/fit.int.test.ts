@@ -2,16 +2,9 @@
 // docs/SPEC-copies.md, COPY-C6.
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type {
-  CopySpec,
-  CustomSpec,
-  Doc,
-  Entry,
-  MeasureSpec,
-  ProjectionSpec,
-  SendSpec,
-} from '../../src/pipeline/specs.ts';
+import type { CopySpec, CustomSpec, Doc, Entry, ProjectionSpec, SendSpec } from '../../src/pipeline/specs.ts';
 import { MillraceError } from '../../src/base/errors.ts';
+import type { MeasureSpec } from '../../src/pipeline/builders/measures.ts';
 import { custom } from '../../src/kinds/custom/custom-runner.ts';
 import { Poison } from '../../src/kinds/runner.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';

@@ -61,6 +61,8 @@ export interface HistoryOptions {
   readonly readLagMs: number;
   /** One delivery after the other, none repeated unless its host crashed, no zombies: for what keeps an order. */
   readonly serial?: boolean;
+  /** Each feed has a lease: its holder alone delivers, until another host takes it; what is under way may still land. */
+  readonly leased?: boolean;
 }
 
 /** Most are short and dense, some long, for what takes many changes to go wrong. */
@@ -75,7 +77,7 @@ export const UNFENCED: Fence = {
 
 /** Runs the history to its end: everything delivered, no zombie left. */
 export async function runHistory(options: HistoryOptions): Promise<void> {
-  const { random, hosts, sources, runners, serial = false } = options;
+  const { random, hosts, sources, runners, serial = false, leased = false } = options;
   const steps = stepsOf(random);
   const read = (of: readonly FedSource[]): Feed[] =>
     of.map((source) => new Feed(options.feed, source, options.tenant, random));
@@ -94,18 +96,30 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
     if (!(error instanceof MillraceError && error.retryable)) failures.push(error);
   };
   const seen: FeedPage[] = [];
-  const deliver = async (host: number, feed: Feed, faults: boolean): Promise<boolean> => {
-    const page = await feed.page();
+  const deliver = async (by: number, feed: Feed, faults: boolean): Promise<boolean> => {
+    const lease = leased ? feed.lease(by, random.chance(0.1), faults) : undefined;
+    if (lease?.busy) return false;
+    const host = lease?.host ?? by;
+    let page = await feed.page();
     if (page.read === 0) return false;
+    // As where they waited for the page before them: one more or two, and what was written meanwhile (PROC-L10a).
+    for (let more = faults && random.chance(0.3) ? 1 + random.int(2) : 0; more > 0; more--) {
+      await options.write(random);
+      page = await feed.joined(page);
+    }
     if (faults) seen.push(page);
-    const inner = accessOf(options, host);
+    const inner = accessOf(options, host, lease?.fence);
     const access = faults ? injected(inner, random, zombies, serial ? 0 : 0.05, 0.03) : inner;
     const apply = async (): Promise<void> => {
+      if (lease) lease.busy = true;
       await (runners[host] ?? never()).apply(page.changes, access);
       // Or it dies before it can say how far it got.
-      if (!faults || !random.chance(0.05)) feed.acknowledge(page);
+      if (!faults || !random.chance(0.05)) feed.acknowledge(page, lease);
     };
-    const task = apply().catch(note);
+    const end = (): void => {
+      if (lease) lease.busy = false;
+    };
+    const task = apply().catch(note).finally(end);
     const tracked = task.finally(() => underway.delete(tracked));
     underway.add(tracked);
     if (!faults || serial) await tracked;
@@ -172,8 +186,8 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
  * A host looks for parents that another one left behind, wherever they are. Those of the other histories in the same
  * containers are not its business: its zombies would still write to their children when they have been judged.
  */
-function accessOf({ hosts, tenant }: HistoryOptions, host: number): DocumentAccess {
-  const access = new CosmosAccess(hosts[host]?.database ?? never(), UNFENCED, new Meter());
+function accessOf({ hosts, tenant }: HistoryOptions, host: number, fence = UNFENCED): DocumentAccess {
+  const access = new CosmosAccess(hosts[host]?.database ?? never(), fence, new Meter());
   const isOwn = (row: unknown): boolean =>
     !isObject(row) || row['type'] !== 'millrace.embed' || (row as unknown as EmbedState).parent.key[0] === tenant;
   return {
@@ -190,6 +204,14 @@ interface FeedPage {
   readonly from: string;
 }
 
+/** One host's hold on a feed. */
+interface Lease {
+  readonly host: number;
+  readonly fence: Fence;
+  /** It has a page in hand. */
+  busy: boolean;
+}
+
 /** A real change feed of one partition key, with one checkpoint that two hosts share as they would a lease's. */
 class Feed {
   readonly #read: ReadFeed;
@@ -198,6 +220,7 @@ class Feed {
   readonly #size: number;
   readonly #history: string[] = [];
   #checkpoint = '';
+  #lease: Lease | undefined;
 
   constructor(read: ReadFeed, source: FedSource, tenant: string, random: Random) {
     this.#read = read;
@@ -213,22 +236,34 @@ class Feed {
     this.#history.push(this.#checkpoint);
   }
 
-  async page(): Promise<FeedPage> {
-    const from = this.#checkpoint;
+  async page(from = this.#checkpoint): Promise<FeedPage> {
     const { documents, next } = await this.#read(this.#source, this.#tenant, from, this.#size);
     const changes = documents.map((raw) => changeOf(this.#source, raw)).filter((change) => change !== undefined);
     return { read: documents.length, changes, next, from };
   }
 
+  async joined(before: FeedPage): Promise<FeedPage> {
+    const { read, changes, next } = await this.page(before.next);
+    return { read: before.read + read, changes: [...before.changes, ...changes], next, from: before.from };
+  }
+
+  /** Who delivers its next page: its holder, or a host that takes it. `waits`: not because its holder is busy. */
+  lease(host: number, takes: boolean, waits: boolean): Lease {
+    if (!this.#lease || takes || (this.#lease.busy && !waits))
+      this.#lease = { host, fence: { ...UNFENCED, kind: 'lease', tenure: {} }, busy: false };
+    return this.#lease;
+  }
+
   /** As a lease would: only the holder of the position it began with moves it. */
-  acknowledge({ from, next }: FeedPage): void {
-    if (this.#checkpoint !== from) return;
+  acknowledge({ from, next }: FeedPage, lease?: Lease): void {
+    if (this.#checkpoint !== from || (lease && lease !== this.#lease)) return;
     this.#checkpoint = next;
     this.#history.push(next);
   }
 
   rewind(random: Random): void {
     this.#checkpoint = random.pick(this.#history);
+    this.#lease = undefined;
   }
 }
 

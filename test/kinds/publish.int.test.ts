@@ -8,6 +8,7 @@ import { Engine } from '../../src/engine/engine.ts';
 import type { PublishedEvent } from '../../src/emulator/eventhubs/index.ts';
 import type { Change, Key } from '../../src/feed/reading/change.ts';
 import type { Fence } from '../../src/feed/tenure/fence.ts';
+import { EffectRecords } from '../../src/kinds/effects/records.ts';
 import { publishRunner } from '../../src/kinds/publish/publish-runner.ts';
 import { EventHubSink } from '../../src/access/event-hub.ts';
 import { earliestEventPosition, openHubs } from '../emulator/hubs.ts';
@@ -55,7 +56,9 @@ function publishing(
   const own: PublishSpec = { ...SPEC, name: `out-${names++}`, ...spec };
   const deadLetters = new DeadLetters(stage.services.place.state);
   const sink = new EventHubSink(own.to, producer, { attemptMs, patienceMs });
-  const runner = publishRunner(own, { sink, echoes, stateContainer: 'millrace' });
+  const projection = `${own.name}@1`;
+  const records = echoes && new EffectRecords({ stateContainer: 'millrace', projection, ignored: () => [] });
+  const runner = publishRunner(own, { sink, ...(records && { records }) });
   const engine = new Engine({ database: stage.services.place.database, runners: [runner], deadLetters });
   const fence: Fence = { kind: 'lease', tenure: {}, signal: new AbortController().signal, assert: () => {} };
   return {

@@ -63,7 +63,7 @@ function published(outside: Outside, tenant: string, order: (typeof ORDERS)[numb
   });
   const runner = () => {
     const sink = new EventHubSink(hub, (instead) => producerOf(hub, instead), { attemptMs: 300 });
-    return publishRunner(spec, { sink, echoes: false, stateContainer: 'millrace' });
+    return publishRunner(spec, { sink });
   };
   /** The first event of each version, in their order. Two ids of one version, or two contents of one id, are faults. */
   const firsts = (): { version: string; lsn: number; said: Said }[] => {

@@ -1,12 +1,15 @@
-// Reference data in every tenant, under random histories of both sides, against the oracle: COPY-F1 and COPY-F3.
+// Reference data in every tenant, under random histories of both sides, against the oracle: COPY-F1,
+// COPY-F3 and ECHO-R10.
 import { expect, it } from 'vitest';
 import { canonical } from '../../src/base/json.ts';
 import type { Doc, ReferenceSpec, SourceRef, SourceRules } from '../../src/pipeline/specs.ts';
 import { recompute, visible } from '../../src/pipeline/oracle/recompute.ts';
+import type { Runner } from '../../src/kinds/runner.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { referenceRunner } from '../../src/kinds/reference/reference-runner.ts';
 import { Random } from '../support/random.ts';
 import { type ReadBy, runHistoryBy } from './all-versions.ts';
+import { leavingOut, withEnricher } from './enricher.ts';
 import { READ_LAG_MS, SEED, type World, historiesOr, useHistories } from './world.ts';
 
 const RATES: SourceRef = { container: 'Rates', type: 'rate' };
@@ -35,27 +38,31 @@ const SPEC: ReferenceSpec = {
 
 const each = useHistories({ Rates: '/world', Stores: '/world', StoreRates: '/store' });
 
-const holdExact = (feed?: ReadBy): Promise<void> =>
+const holdExact = (feed?: ReadBy, enriched?: (runner: Runner) => Runner): Promise<void> =>
   each(historiesOr(12), async (world, seed) => {
     const tenant = `w${seed}`;
+    const random = new Random(seed);
     const options = {
-      random: new Random(seed),
+      random,
       tenant,
       hosts: world.hosts,
       feed: world.feed,
       // Each history is a pipeline of its own: the lists are those of a projection.
-      runners: world.hosts.map(() =>
-        referenceRunner(
-          { ...SPEC, name: `rates-${seed}` },
-          { name: 'StoreRates', keyPaths: [['store']] },
-          { stateContainer: 'millrace', readLagMs: READ_LAG_MS },
-        ),
-      ),
+      runners: world.hosts
+        .map(() =>
+          referenceRunner(
+            { ...SPEC, name: `rates-${seed}` },
+            { name: 'StoreRates', keyPaths: [['store']] },
+            { stateContainer: 'millrace', readLagMs: READ_LAG_MS },
+          ),
+        )
+        .map((runner) => enriched?.(runner) ?? runner),
       readLagMs: READ_LAG_MS,
       sources: SOURCES,
+      leased: enriched !== undefined,
     };
-    const writeTo = (random: Random, to: World): Promise<void> => write(random, tenant, to);
-    await runHistoryBy(feed, options, writeTo, world);
+    const writeTo = (of: Random, to: World): Promise<void> => write(of, tenant, to);
+    await runHistoryBy(feed, options, writeTo, enriched ? withEnricher(world, random) : world);
     return () => compare(tenant, world);
   });
 
@@ -66,6 +73,15 @@ it(`read by all versions, hard deletes and expiry on both sides, every tenant ha
 
 it(`built beside all versions from what there is, every tenant has what the oracle says (seed ${SEED})`, () =>
   holdExact('filled'));
+
+it.each(['latest', 'all-versions'] as const)(
+  `beside an enricher, by %s, every tenant has the reference data that the oracle says (seed ${SEED})`,
+  async (feed) => {
+    const watched = leavingOut(() => ['/note', '/v']);
+    await holdExact(feed, watched.runner);
+    watched.expectSome();
+  },
+);
 
 async function write(random: Random, name: string, world: World): Promise<void> {
   const gone = random.chance(0.2) ? { deletedAt: 'now' } : {};

@@ -80,11 +80,11 @@ const copier = (spec: CopySpec = COPY): Runner =>
 const aggregator = (measures: AggregateSpec['measures'] = AGGREGATE.measures): Runner =>
   aggregateRunner({ ...AGGREGATE, measures }, SINK, { stateContainer: 'millrace' });
 
-const access = () =>
+const access = (meter = new Meter()) =>
   new CosmosAccess(
     database,
     { kind: 'host', tenure: {}, signal: new AbortController().signal, assert: () => undefined },
-    new Meter(),
+    meter,
   );
 
 /** The codes of what a runner refuses, by source id; empty where it takes everything. */
@@ -108,6 +108,22 @@ describe('a copy is refused', () => {
     expect(await refusals(copier(), [first])).toEqual({});
     expect(await refusals(copier(), [second])).toEqual({ a2: 'collision' });
     expect(await stored('shared')).toMatchObject({ _src: { id: 'a1' } });
+  });
+
+  test('a copy is not refused where the source that has its place leaves it on the same page', async () => {
+    const spec: CopySpec = { ...COPY, stable: false };
+    const first = change({ id: 'r1', as: 'given' });
+    expect(await refusals(copier(spec), [first])).toEqual({});
+    const both = [change({ id: 'r1' }, { op: 'delete' }), change({ id: 'r2', as: 'given' })];
+    expect(await refusals(copier(spec), both)).toEqual({});
+    expect(await stored('given')).toMatchObject({ _src: { id: 'r2' } });
+    const back = [change({ id: 'r1', as: 'given' }), change({ id: 'r2', as: 'elsewhere' })];
+    expect(await refusals(copier(spec), back.toReversed())).toEqual({});
+    expect(await refusals(copier(spec), back)).toEqual({});
+    expect(await stored('given')).toMatchObject({ _src: { id: 'r1' } });
+    // One that is older than what lies there has not left it.
+    const late = change({ id: 'r1' }, { op: 'delete', version: first.version });
+    expect(await refusals(copier(spec), [late, change({ id: 'r3', as: 'given' })])).toEqual({ r3: 'collision' });
   });
 
   test('a copy is refused where a document of somebody else lies, which stays as it is', async () => {
@@ -171,6 +187,9 @@ describe('a copy is refused', () => {
   test('a copy is never refused for its id: what Cosmos DB would not take is stored under a digest', async () => {
     expect(await refusals(copier(), [change({ id: 'f', as: 'a/b#c' })])).toEqual({});
     expect(await stored(sinkDocumentId('a/b#c'))).toMatchObject({ _src: { id: 'f' } });
+    // What Cosmos DB takes keeps its name.
+    expect(await refusals(copier(), [change({ id: 'q?', as: 'a?b' })])).toEqual({});
+    expect(await stored('a?b')).toMatchObject({ _src: { id: 'q?' } });
   });
 });
 
@@ -233,5 +252,27 @@ describe('an aggregate refuses', () => {
     expect(await stored('counted|gone|k')).toMatchObject({ cents: 7, group: 'gone' });
     expect(await refusals(aggregator(), [change({ id: 'i', group: 'gone', cents: 7 }, { op: 'delete' })])).toEqual({});
     expect(await stored('counted|gone|k')).toBeUndefined();
+  });
+});
+
+describe('groups of one key', () => {
+  test('groups of one key share a batch, also when they change again', async () => {
+    for (const cents of [1, 2]) {
+      const meter = new Meter();
+      const changes = Array.from({ length: 60 }, (_, at) => change({ id: `n${at}`, group: `n${at % 30}`, cents }));
+      await aggregator().apply(changes, access(meter));
+      expect(await stored('counted|n7|k')).toMatchObject({ cents: 2 * cents });
+      // Of the locators and of the groups: a guess that fails, a read and a write, in one request each.
+      expect(meter.requests).toBeLessThanOrEqual(8);
+    }
+  });
+
+  test('groups of one key go each by itself where one of them is refused', async () => {
+    const doc = (at: number): Doc => (at === 3 ? { cents: Number.MAX_SAFE_INTEGER } : { cents: at });
+    expect(await refusals(aggregator(), [change({ id: 'p3-before', group: 'p3', cents: 1 })])).toEqual({});
+    const changes = Array.from({ length: 9 }, (_, at) => change({ id: `p${at}`, group: `p${at}`, ...doc(at) }));
+    expect(await refusals(aggregator(), changes)).toEqual({ p3: 'sum-unsafe' });
+    expect(await stored('counted|p2|k')).toMatchObject({ cents: 2 });
+    expect(await stored('counted|p3|k')).toMatchObject({ cents: 1 });
   });
 });

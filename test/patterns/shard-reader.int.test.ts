@@ -43,6 +43,26 @@ const inOrder = (a: View, b: View): number =>
 const idsOf = (views: readonly View[]): string[] => views.map(({ id }) => id).toSorted();
 
 describe(`reading shards (seed ${SEED})`, () => {
+  it('a reader of shards shows no document that Millrace stores for itself, unless it is asked for', async () => {
+    const { container, views, key } = await filled(30);
+    const own = ['tombstone', 'contribution', 'pending', 'locator'].map((name) => `millrace.${name}`);
+    for (const pk of key.all('p')) {
+      for (const type of own) await container.items.create({ id: type, pk, type, kind: 'even', at: 1 });
+      await container.items.create({ id: 'no rows', pk, type: 'day', _mr: { rows: 0 }, kind: 'even', at: 1 });
+    }
+    const query = { partitionKeys: key.all('p'), orderBy: [{ path: '/at' }], pageSize: 3 };
+    const listed = async (more: object): Promise<View[]> => {
+      const found: View[] = [];
+      for await (const view of eachOfShards<View>(container, { ...query, ...more })) found.push(view);
+      return found;
+    };
+    expect(idsOf(await listed({}))).toEqual(idsOf(views));
+    const even = views.filter(({ kind }) => kind === 'even');
+    // A condition of several parts stays one.
+    expect(idsOf(await listed({ where: "c.kind = 'even' OR c.kind = 'none'" }))).toEqual(idsOf(even));
+    expect((await listed({ withOwn: true })).length).toBe(views.length + key.all('p').length * (own.length + 1));
+  });
+
   it.each([1, 3, 10, 64, 1_000])(
     'a reader of shards tells every document once, in order, by pages of %i',
     async (pageSize) => {

@@ -32,10 +32,11 @@ test('a change and a document that was read go by the same discriminator, and ne
 });
 
 test('an id that Cosmos DB would not take is hashed, or parked where that is declared', () => {
-  expect(sinkDocumentId('a/b')).toMatch(/^~~/);
+  for (const id of ['a/b', 'a\\b', 'a#b']) expect(sinkDocumentId(id)).toMatch(/^~~/);
+  for (const id of ['a?b', 'a b', '?']) expect(sinkDocumentId(id, 'park')).toBe(id);
   expect(sinkDocumentId('fine', 'park')).toBe('fine');
   expect(() => sinkDocumentId('a/b', 'park')).toThrow(expect.objectContaining({ code: 'value-invalid' }));
-  expect(() => sinkDocumentId('x'.repeat(1_100), 'park')).toThrow('1100 bytes');
+  expect(() => sinkDocumentId('x'.repeat(1_100), 'park')).toThrow('1,100 bytes');
 });
 
 test('an entry is told by key and id, and by a digest where that is too long', () => {

@@ -1,6 +1,18 @@
 // What definePipeline says of a declaration that compiles, or that comes from JavaScript.
 import { expect, test } from 'vitest';
-import { aggregate, copy, definePipeline, source, type Measure } from 'millrace';
+import {
+  aggregate,
+  container,
+  copy,
+  defineModel,
+  definePipeline,
+  document,
+  documentWithoutType,
+  source,
+  text,
+  type Measure,
+} from 'millrace';
+import type { SourceRules } from '../../src/pipeline/specs.ts';
 import { sourcesOf } from '../../src/pipeline/pipeline.ts';
 import { namesOf } from '../support/names-of.ts';
 
@@ -88,6 +100,22 @@ test('rules for a type that nothing reads are a warning, given twice an error', 
     'warning source-unread',
     'warning source-unread',
   ]);
+});
+
+test('a source type without the field `type` needs a rule in `sources`, whatever `from` says', () => {
+  const untyped = defineModel({
+    Orders: container('/customerId', { order: documentWithoutType({ id: text, docType: text, customerId: text }) }),
+    Names: container('/customerId', { name: document({ id: text, customerId: text }) }),
+  });
+  const rule = source({ of: untyped.Orders.order, discriminator: 'docType' });
+  const names = copy('names', {
+    from: rule,
+    into: untyped.Names.name,
+    map: () => ({ id: '1', customerId: 'c' }),
+  });
+  const found = (sources: readonly SourceRules[]) =>
+    definePipeline({ model: untyped, sources, projections: [names] }).findings.map(({ code }) => code);
+  expect([found([]), found([rule])]).toEqual([['source-untold'], []]);
 });
 
 test('declarations become plain specs with their defaults', () => {

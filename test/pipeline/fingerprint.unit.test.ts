@@ -72,8 +72,31 @@ test('other groups, measures, ids, and what no locator was kept for are not', ()
   expect(
     changed(copies, { ...copies, map: (o: Doc) => ({ ...copies.map(o, {}), id: `x-${String(o['id'])}` }) }),
   ).toEqual([expect.stringContaining('x-o1')]);
+  // What `where` left out before, or leaves out now, would stay as it is until it is written again.
+  for (const spec of [days, copies]) {
+    const none = { ...spec, where: () => false };
+    expect(changed(spec, none)).toEqual([expect.stringMatching(/was at .* and is now nowhere$/)]);
+    expect(changed(none, spec)).toEqual([expect.stringMatching(/was nowhere and is now at /)]);
+  }
   expect(changed(copies, { ...copies, stable: true })).toEqual(['stable was false and is now true']);
   expect(changed(copies, { ...copies, into: { container: 'Days', type: 'other' } })).toHaveLength(1);
+});
+
+test('the stored form of a measure is its kind and its options, without its functions', () => {
+  const of = (): number => 1;
+  const { parts } = fingerprintOf(
+    {
+      ...days,
+      measures: {
+        best: { kind: 'top', n: 3, by: of, keep: () => ({}) },
+        sizes: { kind: 'histogram', bounds: [10, 20], of },
+        cents: { kind: 'sum', of },
+      },
+    },
+    document,
+    pipeline,
+  );
+  expect(parts).toMatchObject({ measures: { best: ['top', 3], sizes: ['histogram', 10, 20], cents: ['sum'] } });
 });
 
 test('a new example says nothing of what the others were', () => {

@@ -1,4 +1,4 @@
-// Where a flood of one tenant can't be set aside. docs/SPEC-tenants.md, "Fair turns".
+// Where a flood of one tenant can't be deferred. docs/SPEC-tenants.md, "Fair turns".
 import { expect, test } from 'vitest';
 import { copy, definePipeline, source } from 'millrace';
 import { withoutTurns } from '../../src/pipeline/undeferrable.ts';

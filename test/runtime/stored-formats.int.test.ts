@@ -2,7 +2,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Container } from '@azure/cosmos';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { Events } from '../../src/base/diagnostics.ts';
+import type { Events } from '../../src/base/telemetry/diagnostics.ts';
 import { FORMATS, type Format, FormatUnreadable, type Kind } from '../../src/base/format.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { watchTroubles } from '../../src/host/run/watch.ts';

@@ -1,9 +1,9 @@
 // Random histories of a whole pipeline with tenants, one of which floods now and then, on the embedded server: hosts with
 // windows that no flood fits die at any request, others go on, and containers split. TEN-F3 to TEN-F9 and TEN-F17 of hosts
-// as they run: in the end every projection is what the oracle says, and nothing is set aside.
+// as they run: in the end every projection is what the oracle says, and nothing is deferred.
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Views } from '../../src/engine/views/views.ts';
-import { backlogOf } from '../../src/engine/deferred/registered.ts';
+import { registeredOf } from '../../src/engine/deferred/registered.ts';
 import { promote } from '../../src/procedures/promote/promote.ts';
 import { promoteBack } from '../../src/procedures/promote/promote-back.ts';
 import { rebuild } from '../../src/procedures/rebuild/rebuild.ts';
@@ -18,8 +18,8 @@ const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 3);
 const FAULTS = { replicaLagMs: 10, failAfterEffect: 0.01, failBefore: 0.01, throttle: 0.01 };
 const READ_LAG_MS = 20;
-/** So many hosts must die with a backlog. Where few histories had none by chance, the last one has more deaths. */
-const LEAST_SET_ASIDE = Math.floor(HISTORIES / 8) + 1;
+/** So many hosts must die with a queue. Where few histories had none by chance, the last one has more deaths. */
+const LEAST_DEFERRED = Math.floor(HISTORIES / 8) + 1;
 const MOST_DEATHS = 40;
 const { signal } = new AbortController();
 
@@ -30,7 +30,7 @@ beforeEach(async () => {
 afterEach(() => stage[Symbol.asyncDispose]());
 
 const waiting = () =>
-  backlogOf(stage.services.place.state, { pipeline: 'versions', source: 'Orders' }, signal).queues();
+  registeredOf(stage.services.place.state, { pipeline: 'versions', source: 'Orders' }, signal).queues();
 
 /** Runs a host until it has read everything, with a window of its own size. */
 function hostOf(random: Random, host: string): Work {
@@ -65,16 +65,16 @@ async function flood(random: Random): Promise<void> {
 
 it(`in ${HISTORIES} histories every projection is right, whichever host dies in a flood (seed ${SEED})`, async () => {
   const random = new Random(SEED);
-  let [setAside, splits] = [0, 0];
+  let [deferred, splits] = [0, 0];
   for (let history = 1; history <= HISTORIES; history++) {
-    const more = (died: number): boolean => history === HISTORIES && setAside < LEAST_SET_ASIDE && died < MOST_DEATHS;
+    const more = (died: number): boolean => history === HISTORIES && deferred < LEAST_DEFERRED && died < MOST_DEATHS;
     for (let died = 0, deaths = random.int(4); died < deaths || more(died); died++) {
       await flood(random);
       for (let n = random.int(12); n > 0; n--) await writeAny(stage, random);
       stage.emulator.faults(FAULTS);
       await dies(stage, hostOf(random, `h${random.int(2)}`), 30 + random.int(400));
       stage.emulator.faults({});
-      setAside += (await waiting()).length;
+      deferred += (await waiting()).length;
     }
     if (splits < 3 && random.chance(0.2)) {
       stage.emulator.split('shop/Orders');
@@ -88,7 +88,7 @@ it(`in ${HISTORIES} histories every projection is right, whichever host dies in 
         await promote({ ...options(stage, id, signal), keepMs: 3_600_000 });
       }
     } else if (history > HISTORIES / 2 && random.chance(0.3)) {
-      // With what dead hosts have set aside, and no host to drain it.
+      // With what dead hosts have deferred, and no host to drain it.
       const version = (await new Views(stage.services.place.state, 'versions').read())?.['days']?.current?.version ?? 1;
       await promoteBack({ ...options(stage, `days@${3 - version}`, signal), keepMs: 3_600_000 });
       await judge(`days@${3 - version}`, `after history ${history} and the way back`);
@@ -101,7 +101,7 @@ it(`in ${HISTORIES} histories every projection is right, whichever host dies in 
     if (history >= HISTORIES / 2)
       for (const name of ['summaries', 'days']) await judge(`${name}@2`, `history ${history}`);
   }
-  expect(setAside, 'otherwise no host died with a backlog').toBeGreaterThanOrEqual(LEAST_SET_ASIDE);
+  expect(deferred, 'otherwise no host died with a queue').toBeGreaterThanOrEqual(LEAST_DEFERRED);
 });
 
 async function judge(id: string, when: string): Promise<void> {

@@ -30,9 +30,10 @@ test('clients whose programs are not on PATH are skipped by name', () => {
   expect(out.trim().split('\n')).toEqual([
     'skipped: python (no python3 on PATH)',
     'skipped: java (no mvn on PATH)',
+    'skipped: keda (no go on PATH)',
     'skipped: keys-python (no python3 on PATH)',
     'skipped: keys-java (no java on PATH)',
-    'clients: 0 tried, 4 skipped, 0 broke; 0 checks, 0 differences',
+    'clients: 0 tried, 5 skipped, 0 broke; 0 checks, 0 differences',
   ]);
   expect(code).toBe(0);
 });
@@ -49,6 +50,6 @@ test.skipIf(!has('python3'))('a client whose packages can’t be fetched is skip
 test('another name is wrong usage', () => {
   expect(check({}, '--only', 'cobol')).toEqual({
     code: 2,
-    out: '--only takes one of python, java, keys-python, keys-java.\n',
+    out: '--only takes one of python, java, keda, keys-python, keys-java.\n',
   });
 });

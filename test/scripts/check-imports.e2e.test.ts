@@ -33,8 +33,8 @@ it('the check of imports lets imports point down, between rooms and between floo
     'src/feed/leases/l.ts': `import { r } from '../reading/r.ts';\nexport const l = r;\nexport type L = typeof l;`,
     'src/feed/reading/r.ts': `export const r = 1;`,
     'src/model/m.ts': `import { b } from '../base/b.ts';\nexport const m = b;`,
-    'src/emulator/index.ts': `import { epk } from '../cosmos/epk.ts';\nexport const e = epk;`,
-    'src/cosmos/epk.ts': `export const epk = 1;`,
+    'src/emulator/index.ts': `import { epk } from '../cosmos/effective-partition-key.ts';\nexport const e = epk;`,
+    'src/cosmos/effective-partition-key.ts': `export const epk = 1;`,
     'src/base/b.ts': `export const b = 1;`,
   });
   expect(errors).toEqual([]);

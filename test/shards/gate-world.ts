@@ -156,15 +156,15 @@ export class MigratingProcess {
   readonly #ending = new AbortController();
   #dead = false;
 
-  /** `closedMs`: for how long it stands still once the gate is closing; `flipMs`: how late its opening lands. */
-  constructor(world: GateWorld, { closedMs = 0, flipMs = 0, rollback = false } = {}) {
+  /** `closedMs`: for how long it stands still once the gate is closing; `switchMs`: how late its opening lands. */
+  constructor(world: GateWorld, { closedMs = 0, switchMs = 0, rollback = false } = {}) {
     const { time } = world;
     this.process = new VirtualProcess(time);
     const around = async (request: Request, send: () => Promise<Answer>): Promise<Answer> => {
       if (this.#dead) return new Promise(() => undefined);
       const change = isGateChange(request) ? textOf(request) : '';
       const opens = change.includes('"open"') && !change.includes(`"${world.target}"`);
-      if (opens) await time.sleep(flipMs);
+      if (opens) await time.sleep(switchMs);
       const answer = await send();
       if (change.includes('"closing"')) this.process.standStill(closedMs);
       await this.process.awake();

@@ -25,6 +25,7 @@ export const DISASTERS = [
   'the map is older, and its shards are right',
   'the map is lost',
   'a shard is older and elsewhere',
+  'a local map is lost',
 ] as const;
 
 /** What every run of many histories has. */
@@ -314,6 +315,7 @@ export class History {
     const before = { pieces: this.#pieces, shards: this.#shards };
     this.#isRestoring = true;
     if (disaster === 'a shard is older and elsewhere') await this.#as((one) => this.#loseShard(one));
+    else if (disaster === 'a local map is lost') await this.#as((one) => this.#loseLocalMap(one));
     else if (disaster === 'the map is lost') {
       this.#world.createMap(this.#kind, randomUUID());
       await this.#as(async (one) => {
@@ -372,6 +374,16 @@ export class History {
     const elsewhere = { database: `${shard.location.database}2` };
     this.#world.restore(shard.id, shard.location, elsewhere);
     await map.repairShard(await map.attachShard(await map.detachShard(shard), elsewhere), 'map');
+    this.#expect(pieces);
+  }
+
+  async #loseLocalMap({ map }: Administrator): Promise<void> {
+    const shard = (await map.shards()).find(({ detached }) => !detached);
+    if (!shard) return;
+    const pieces = this.#pieces;
+    this.#world.lose(shard.id, shard.location);
+    const { stays } = await map.repairAll('map');
+    if (stays.length > 0) this.#fail('a repair of all left differences');
     this.#expect(pieces);
   }
 

@@ -117,6 +117,10 @@ export class MapWorld {
     this.#set(sheetAt(to, shard), this.#random.pick(this.#sheets.get(sheetAt(from, shard))!));
   }
 
+  lose(shard: string, at: ShardLocation): void {
+    this.#sheets.delete(sheetAt(at, shard));
+  }
+
   /** No reading shows what was before. */
   #set(sheet: string, state: State): void {
     this.#sheets.set(sheet, [{ ...state, etag: String((this.#etags += 1)) }]);
@@ -305,6 +309,7 @@ export class Administrator implements Actor {
       openLocal: (location, shard) =>
         new Sheet(world.store<LocalHeader>(this, sheetAt(location, shard), location.database), clock),
       assertFit: () => Promise.resolve(),
+      prepare: () => Promise.resolve(),
       localHeaders: (location) => world.request(this, () => world.localHeaders(location)),
       drain,
       hold: () => Promise.reject(new Error('no keys are held')),

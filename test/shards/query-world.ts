@@ -48,7 +48,7 @@ interface Move {
   readonly from: Shard;
   readonly to: Shard;
   readonly keys: StrayKeys;
-  step: 'copy' | 'flip' | 'delete' | 'clear';
+  step: 'copy' | 'switch' | 'delete' | 'clear';
   mapping: Mapping;
 }
 /** A map with shards and documents. All documents are also in a plain list. Moves change the shards, and never the list. */
@@ -143,8 +143,8 @@ export class QueryWorld {
     if (move.step === 'copy') {
       await this.map.addStrays(to, keys);
       for (const doc of there) await this.#orders(to.id).items.create(doc);
-      move.step = 'flip';
-    } else if (move.step === 'flip') {
+      move.step = 'switch';
+    } else if (move.step === 'switch') {
       const offline = await this.map.markOffline(mapping);
       move.mapping = await this.map.updateMapping(offline, { shard: to, status: 'online' });
       move.step = 'delete';

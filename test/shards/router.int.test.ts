@@ -35,6 +35,13 @@ async function scene(containers?: Readonly<Record<string, string>>): Promise<Sce
   return { map, west, east, lower, upper };
 }
 
+/** The map as another process has it: routers of this one hear nothing of its changes. */
+async function elsewhere({ name }: ShardMap): Promise<ShardMap> {
+  vi.resetModules();
+  const { ShardMapManager: Other } = await import('../../src/shards/index.ts');
+  return (await Other.get(options)).getMap(name);
+}
+
 /** A router of a process that may write `routers` and nothing else. */
 function route(map: ShardMap, around?: Around, given: Partial<RouterOptions> = {}): Promise<Router> {
   const client = stage.client(around, { aadCredentials: stage.emulator.credential('router') });
@@ -127,13 +134,47 @@ describe('a router reads', () => {
     await read();
     expect(router.counters()).toMatchObject({ validations: first.validations + 1, lookups: first.lookups });
     // Another process changes the map: found at the next validation.
-    await map.markOffline(await map.mapping(60));
+    const other = await elsewhere(map);
+    await other.markOffline(await other.mapping(60));
     await read();
     clock.ms += 30_001;
     await expect(read()).rejects.toMatchObject({ code: 'mapping-offline' });
-    await map.markOnline(await map.mapping(60));
+    await other.markOnline(await other.mapping(60));
     clock.ms += 1_001;
     await read();
+  });
+
+  it('a router knows immediately what its own process has changed in the map', async () => {
+    const { map, west, lower } = await scene();
+    await ordersIn(west).items.create(order('o', 5));
+    await using router = await route(map, undefined, { clock: new Hand() });
+    const read = (): Promise<unknown> => router.container(5, 'Orders').read('o');
+    expect(await read()).toBeDefined();
+    for (let times = 0, mapping = lower; times < 3; times++) {
+      mapping = await map.markOffline(mapping);
+      await expect(read()).rejects.toMatchObject({ code: 'mapping-offline' });
+      expect(await entered(router, 5)).toBe('mapping-offline');
+      mapping = await map.markOnline(mapping);
+      expect(await read()).toBeDefined();
+      expect(await entered(router, 5)).toBe(west.location.database);
+    }
+  });
+
+  it('a router asks the shard before a read that says so, and refuses a key that went offline elsewhere', async () => {
+    const { map, west } = await scene();
+    await ordersIn(west).items.create(order('o', 5));
+    await using router = await route(map, undefined, { clock: new Hand() });
+    const read = (validate?: boolean): Promise<unknown> =>
+      router.container(5, 'Orders', { ...(validate && { validate }) }).read('o');
+    expect(await read(true)).toBeDefined();
+    const other = await elsewhere(map);
+    await other.markOffline(await other.mapping(5));
+    expect(await read()).toBeDefined();
+    const query = router.container(5, 'Orders', { validate: true }).query('SELECT * FROM c');
+    await expect(query.all()).rejects.toMatchObject({ code: 'mapping-offline' });
+    await expect(read()).rejects.toMatchObject({ code: 'mapping-offline' });
+    await other.markOnline(await other.mapping(5));
+    expect(await read(true)).toBeDefined();
   });
 
   it('many keys of a list map, and asks a shard for all of them at once', async () => {
@@ -341,6 +382,23 @@ describe('a router refuses', () => {
     await expect(route(map, undefined, { database })).rejects.toMatchObject(denied);
     await using router = await route(map, undefined, { connect: (to) => stranger.database(to.database) });
     await expect(router.enter(5)).rejects.toMatchObject(denied);
+  });
+
+  it('a router refuses to write without the role on `routers`, and names the least role', async () => {
+    const { map } = await scene();
+    const looker = stage.client(undefined, { aadCredentials: stage.emulator.credential('looker') });
+    const database = looker.database(options.database.id);
+    await using router = await route(map, undefined, { database, connect: (to) => looker.database(to.database) });
+    expect(await router.container(5, 'Orders').read('o')).toBeUndefined();
+    await expect(router.enter(5)).rejects.toMatchObject({
+      code: 'denied',
+      message: expect.stringContaining(`may not write routers in database ${options.database.id}`) as string,
+      hint: expect.stringMatching(/Contributor" on the container routers, and on no other/) as string,
+    });
+    const stranger = stage.client(undefined, { aadCredentials: stage.emulator.credential('stranger') });
+    await expect(
+      ShardMapManager.get({ ...options, database: stranger.database(options.database.id) }),
+    ).rejects.toMatchObject({ code: 'denied', hint: expect.stringContaining('Data Reader') as string });
   });
 
   it('a key that has no mapping or another type, and a map that was deleted', async () => {

@@ -172,7 +172,7 @@ class History {
     if (wasHeld && held.broken) this.#fail('a write of a held key was admitted');
   }
 
-  /** As `shards move` changes over: announced, perhaps in its turn, and held before the keys go offline. */
+  /** As `shards move` switches: announced, perhaps in its turn, and held before the keys go offline. */
   async #moveHeld(
     map: Administered['by']['map'],
     mapping: Mapping,

@@ -220,6 +220,89 @@ describe('differences between the map and a shard', () => {
   });
 });
 
+describe('a local map that was lost, with the documents of its shard intact', () => {
+  const header = (of: Scene): string => `map|${of.map.name}|${of.a.id}`;
+  /** What may be left of a local map. */
+  const LOSSES: Readonly<Record<string, (of: Scene) => Promise<unknown>>> = {
+    'nothing is left': ({ a }) => stage.remove(a.location.database, 'shardmap'),
+    'the header is gone': (of) => shardmap(of).item('header', header(of)).delete(),
+    'a mapping is gone': (of) => shardmap(of).item(of.next.id, header(of)).delete(),
+    'a document was written': (of) =>
+      shardmap(of).items.upsert({ id: 'x', pk: header(of), type: 'millrace.mapping', shard: of.a.id }),
+    'its container was made again': async (of) => {
+      await shardmap(of).delete();
+      await stage.database(of.a.location.database).containers.create({ id: 'shardmap', partitionKey: '/pk' });
+    },
+  };
+  const shardmap = ({ a }: Scene) => stage.database(a.location.database).container('shardmap');
+
+  it.each(Object.entries(LOSSES))(
+    'a local map that was lost comes back from the map where %s, and not the other way round',
+    async (_, lose) => {
+      const of = await scene();
+      const far = await of.map.createMapping({ shard: of.b, low: 40, high: 50 });
+      const before = await of.map.inspect();
+      await lose(of);
+      const map = await elsewhere(of);
+      // The other shards are compared all the same.
+      expect(await map.check()).toMatchObject([{ shard: of.a.id, lost: expect.any(String) as string }]);
+      expect(await map.check(of.b)).toEqual([]);
+      await expect(map.repairAll('shard')).rejects.toMatchObject({ code: 'local-map-missing' });
+      expect((await map.inspect()).mappings).toEqual(before.mappings);
+      expect(await map.repairAll('map')).toEqual({ repaired: 1, stays: [] });
+      expect(await map.check()).toEqual([]);
+      expect((await map.inspect()).mappings).toEqual(before.mappings);
+      expect(await map.strays(of.a)).toMatchObject([{ low: 40, high: 50 }]);
+      await map.splitMapping(of.online, 5);
+      await map.updateMapping(await map.markOffline(far), { shard: of.a, status: 'online' });
+      expect(await map.check()).toEqual([]);
+    },
+  );
+
+  it('a local map that was lost comes back in several batches, by the process that finishes them', async () => {
+    const of = await scene();
+    for (let low = 100; low < 300; low++) await of.map.createMapping({ shard: of.a, low, high: low + 1 });
+    let writes = 0;
+    for (let isDead = true; isDead; writes++) {
+      await stage.remove(of.a.location.database, 'shardmap');
+      isDead = await killedAfter(of, (map) => map.repairAll('map'), writes);
+      const next = await elsewhere(of);
+      await next.settle();
+      await next.repairAll('map');
+      expect(await next.check()).toEqual([]);
+    }
+    // Its begin, three batches, and its end, at least.
+    expect(writes).toBeGreaterThan(5);
+  });
+
+  it('a local map that was lost doesn’t keep its shard from being attached where it was, or deleted', async () => {
+    const of = await scene();
+    await stage.remove(of.a.location.database, 'shardmap');
+    const attached = await of.map.attachShard(await of.map.detachShard(of.a), of.a.location);
+    expect(await of.map.check()).toMatchObject([{ shard: of.a.id, lost: expect.any(String) as string }]);
+    await of.map.repairShard(attached, 'map');
+    expect(await of.map.check()).toEqual([]);
+    await stage.remove(of.b.location.database, 'shardmap');
+    await of.map.deleteShard(of.b);
+    expect(await of.map.shards()).toHaveLength(1);
+    await of.map.createShard(of.b.location);
+    expect(await of.map.check()).toEqual([]);
+  });
+
+  it('a local map whose container is gone is refused until it is there again, by name', async () => {
+    const of = await scene();
+    await shardmap(of).delete();
+    expect(await of.map.check()).toMatchObject([{ shard: of.a.id, lost: expect.any(String) as string }]);
+    await expect(of.map.repairAll('map')).rejects.toMatchObject({
+      code: 'shard-unfit',
+      message: expect.stringContaining('no container shardmap') as string,
+    });
+    await stage.database(of.a.location.database).containers.create({ id: 'shardmap', partitionKey: '/pk' });
+    await of.map.repairAll('map');
+    expect(await of.map.check()).toEqual([]);
+  });
+});
+
 it('a map that was lost comes back from its shards', async () => {
   const of = await scene();
   const moved = await of.map.updateMapping(of.offline, { shard: of.b });

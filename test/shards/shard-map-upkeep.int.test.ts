@@ -1,7 +1,7 @@
 // A map over the years: shards by time, many mappings, long repairs, a map that was lost.
 import { describe, expect, it } from 'vitest';
 import { type KeyTypeName, type ShardMap, ShardMapManager, ensureScheduled } from '../../src/shards/index.ts';
-import { SCHEMA, type Stored, bodyOf, useShardMaps } from './shard-stage.ts';
+import { SCHEMA, bodyOf, useShardMaps } from './shard-stage.ts';
 
 const { stage, manager, options: given } = await useShardMaps();
 const maps = given.database.id;
@@ -186,23 +186,6 @@ describe('a map that was lost', () => {
     // Again, as after a failure.
     await manager.rebuildMap(name, locations);
     expect(await map.check()).toEqual([]);
-  });
-
-  it('a map that was lost needs its facts from the caller where an earlier version wrote the local maps', async () => {
-    const { name, locations, had } = await lost();
-    for (const { database } of locations) {
-      const older = (await stage.copyOf(database)).map((document): Stored => {
-        const { facts: _, ...rest } = document;
-        return rest;
-      });
-      await stage.restore(database, older);
-    }
-    await expect(manager.rebuildMap(name, locations)).rejects.toMatchObject({ code: 'shard-map-damaged' });
-    await manager.createRangeMap(name, { keyType: 'int64', schema: SCHEMA });
-    const map = await manager.rebuildMap(name, locations);
-    expect((await map.mappings()).map(({ id }) => id)).toEqual(had);
-    // The next operation on a shard stores them.
-    expect((await stage.copyOf(locations[0]!.database)).find(({ id }) => id === 'header')?.['facts']).toBeDefined();
   });
 
   it('a map that was lost takes nothing from a local map that is not its own', async () => {

@@ -1,5 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
+import { openRouter } from '../../src/client.ts';
 import { type Mapping, type Shard, type ShardMap, ShardMapManager } from '../../src/shards/index.ts';
 import { SCHEMA, useShardMaps } from './shard-stage.ts';
 
@@ -54,6 +56,35 @@ describe('a manager', () => {
     });
   });
 
+  it('a manager names the database where that is what is missing', async () => {
+    const nowhere = stage.optionsOf('nowhere');
+    const message = expect.stringContaining('There is no database nowhere') as string;
+    await expect(ShardMapManager.create(nowhere)).rejects.toMatchObject({ code: 'container-missing', message });
+    await expect(ShardMapManager.get(nowhere)).rejects.toMatchObject({ code: 'not-found', message });
+    await expect(openRouter('m', nowhere)).rejects.toMatchObject({ code: 'not-found', message });
+  });
+
+  it('a manager creates the containers that are missing, if it may', async () => {
+    const asked = { ...stage.optionsOf('made'), createContainers: true };
+    const made = await ShardMapManager.create(asked);
+    const map = await made.createRangeMap('m', { keyType: 'int32', schema: SCHEMA });
+    const bare = await stage.shardDatabase({ shardmap: '' });
+    const local = stage.database(bare).container('shardmap');
+    await map.createShard({ database: bare }, { dryRun: true }).catch(() => undefined);
+    await expect(local.read()).rejects.toMatchObject({ code: 404 });
+    const shard = await map.createShard({ database: bare });
+    await map.createMapping({ shard, low: 0 });
+    await using router = await openRouter('m', { ...asked, clock: systemClock });
+    {
+      using pass = await router.enter(5);
+      expect(pass.shard.id).toBe(shard.id);
+    }
+    await local.delete();
+    await map.repairAll('map');
+    expect(await map.check()).toEqual([]);
+    await expect(ShardMapManager.create(asked)).rejects.toMatchObject({ code: 'exists' });
+  });
+
   it('a manager reads no store of a later version', async () => {
     const fresh = await stage.options();
     await fresh.database
@@ -94,6 +125,9 @@ describe('a manager', () => {
     ['a name that is too long', 'x'.repeat(51), 'int32', SCHEMA],
     ['a name with a slash', 'a/b', 'int32', SCHEMA],
     ['text in ranges', 'm', 'text', SCHEMA],
+    ['no schema', 'm', 'int32', undefined as never],
+    ['a schema without containers', 'm', 'int32', {} as never],
+    ['a path that is no text', 'm', 'int32', { sharded: { Orders: 7 as never } }],
     ['no sharded container', 'm', 'int32', { sharded: {} }],
     ['a container that is both', 'm', 'int32', { sharded: { Orders: '/tenantId' }, reference: ['Orders'] }],
     ['a path without a slash', 'm', 'int32', { sharded: { Orders: 'tenantId' } }],
@@ -112,7 +146,10 @@ describe('a shard', () => {
     await expect(map.createShard({ database: lacks })).rejects.toMatchObject(unfit);
     const keyed = await stage.shardDatabase({ Orders: '/id' });
     await expect(map.createShard({ database: keyed })).rejects.toMatchObject(unfit);
-    await expect(map.createShard({ database: 'nowhere' })).rejects.toMatchObject(unfit);
+    await expect(map.createShard({ database: 'nowhere' })).rejects.toMatchObject({
+      ...unfit,
+      message: expect.stringContaining('there is no nowhere') as string,
+    });
     await expect(map.createShard({ database: options.database.id })).rejects.toMatchObject(unfit);
     // Also where the application opens it with another client.
     const mixed = { ...options, connect: ({ database }: { database: string }) => stage.database(database) };
@@ -279,7 +316,12 @@ describe('a routing identity', () => {
     });
     const read = await reader.getMap(map.name);
     const mapping = await read.mapping(5);
-    await expect(read.markOffline(mapping)).rejects.toMatchObject({ code: 'denied' });
+    await expect(read.markOffline(mapping)).rejects.toMatchObject({
+      code: 'denied',
+      hint: expect.stringContaining(
+        'An identity that routes needs no more than "Cosmos DB Built-in Data Reader"',
+      ) as string,
+    });
     const local = client.database(a.location.database).container('shardmap');
     const { resources } = await local.items.query('SELECT * FROM c').fetchAll();
     expect(resources).toHaveLength(2);

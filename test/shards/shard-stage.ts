@@ -38,7 +38,7 @@ export class ShardStage implements AsyncDisposable {
   static async open(): Promise<ShardStage> {
     // A router writes `routers` alone, in the first database of maps.
     const router = [{ role: 'reader' }, { role: 'contributor', scope: `${FIRST_MAPS}/routers` }] as const;
-    const principals = { router, administrator: 'contributor', stranger: [] } as const;
+    const principals = { router, administrator: 'contributor', looker: 'reader', stranger: [] } as const;
     return new ShardStage(await startEmulator({ seed: 1, principals, tls: true }));
   }
 

@@ -51,7 +51,7 @@ describe('a writer that was cut off just after it was admitted', () => {
 describe('a migration that decides late', () => {
   it('a migration that decides late is refused where writers have opened the gate meanwhile', async () => {
     const { world, time, writer } = await open('w');
-    const migrating = new MigratingProcess(world, { closedMs: 58_000, flipMs: 100_000 });
+    const migrating = new MigratingProcess(world, { closedMs: 58_000, switchMs: 100_000 });
     await time.run(time.sleep(130_000));
     await time.run(writer.write('a'));
     await expect(time.run(migrating.migrated)).rejects.toMatchObject({ code: 'contended' });

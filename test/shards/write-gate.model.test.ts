@@ -61,7 +61,7 @@ async function history(seed: number): Promise<{ said: string[]; moves: number }>
         rollback,
         closedMs: random.chance(0.3) ? random.int(62_000) : 0,
         // Throttled for a minute, and on its way for another.
-        flipMs: random.chance(0.4) ? random.int(125_000) : 0,
+        switchMs: random.chance(0.4) ? random.int(125_000) : 0,
       });
       const ended = migrating.migrated.then(
         () => void (moves += 1),

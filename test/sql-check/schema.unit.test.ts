@@ -1,6 +1,6 @@
 // What the rules of Citus say of tables, and that the statements of a finding correct it.
 import { describe, expect, it } from 'vitest';
-import { checkFile } from '../../src/sql-check/report.ts';
+import { checkFile } from '../../src/sql-check/check-file.ts';
 import { schemaFindings } from '../../src/sql-check/schema.ts';
 import { readDdl } from '../../src/sql-check/session.ts';
 import { loadParser } from '../../src/sql-check/parser.ts';

@@ -1,6 +1,6 @@
 // What the statements of a file change for those behind them, and what they don't.
 import { describe, expect, it } from 'vitest';
-import { checkFile } from '../../src/sql-check/report.ts';
+import { checkFile } from '../../src/sql-check/check-file.ts';
 import { readDdl } from '../../src/sql-check/session.ts';
 import { loadParser } from '../../src/sql-check/parser.ts';
 import { schema } from './queries.ts';
@@ -179,10 +179,16 @@ describe('SQL-S9 large statements', () => {
   const joins = (kind: string, count: number): string =>
     `SELECT 1 FROM orders${Array.from({ length: count }, (_, at) => ` ${kind} JOIN orders o${at} USING (store_id)`).join('')}`;
 
+  const recursions = (count: number): string =>
+    `WITH RECURSIVE ${Array.from({ length: count }, (_, at) => `c${at} AS (SELECT store_id FROM orders UNION ALL SELECT a.store_id FROM c${at} a JOIN c${Math.max(0, at - 1)} b USING (store_id))`).join(', ')} SELECT * FROM c${count - 1} WHERE store_id = 1`;
+
   it.each([
     ['a chain of WITH, each used twice', chain(60)],
     ['350 joins', joins('', 350)],
     ['350 full joins', joins('FULL', 350)],
+    ['a tower of stars', `SELECT a.* FROM ${'(SELECT a.*, a.*, a.*, a.* FROM '.repeat(12)}orders a${') a'.repeat(12)}`],
+    ['a recursion over recursions', recursions(60)],
+    ['rows in a list', `SELECT 1 FROM orders WHERE (store_id, order_id) IN (${'(1, 2), '.repeat(40_000)}(1, 2))`],
     ['a list of 200,000 values', `SELECT 1 FROM orders WHERE store_id IN (${'1,'.repeat(200_000)}1)`],
   ])('are not judged: %s', (_, text) => {
     const [found] = checkFile(parser, catalog, { file: 'q.sql', text });
@@ -196,6 +202,11 @@ describe('SQL-S9 large statements', () => {
     ['100,000 UNIONs', Array.from({ length: 100_000 }, () => 'SELECT 1').join(' UNION ')],
     ['6,000 operators', `SELECT ${'1 + '.repeat(6_000)}1`],
     ['6,000 queries in queries', `SELECT ${'(SELECT '.repeat(6_000)}1${')'.repeat(6_000)}`],
+    ['6,000 brackets in a list', `SELECT ARRAY${'['.repeat(6_000)}1${']'.repeat(6_000)}`],
+    ['3,000 CASEs', `SELECT ${'CASE WHEN true THEN 1 ELSE '.repeat(3_000)}1${' END'.repeat(3_000)}`],
+    ['20,000 openings of comments', `${'/*'.repeat(20_000)} SELECT 1`],
+    ['20,000 comments in comments', `${'/*'.repeat(20_000)}${'*/'.repeat(20_000)} SELECT 1`],
+    ['40,000 signs', `SELECT 1 ${'+-'.repeat(20_000)} 1`],
     ['a condition of 6,000 NOTs', `SELECT 1 FROM orders WHERE ${'NOT '.repeat(6_000)}true`],
   ])('are refused: %s', (_, text) => {
     expect(() => checkFile(parser, catalog, { file: 'q.sql', text })).toThrow(
@@ -209,6 +220,24 @@ describe('SQL-S9 large statements', () => {
       ' UNION ALL ',
     );
     expect(checkFile(parser, catalog, { file: 'q.sql', text: arms })).toMatchObject([{ rows: 'safe' }]);
+    const lateral = Array.from(
+      { length: 200 },
+      (_, at) => ` CROSS JOIN LATERAL (SELECT * FROM orders x WHERE x.store_id = o${at}.store_id) o${at + 1}`,
+    );
+    const exists = Array.from(
+      { length: 100 },
+      (_, at) => ` AND EXISTS (SELECT 1 FROM orders o${at + 1} WHERE o${at + 1}.store_id = o${at}.store_id`,
+    );
+    for (const [more, end] of [
+      [lateral.join(''), ' WHERE o0.store_id = 1'],
+      ['', ` WHERE o0.store_id = 1${exists.join('')}${')'.repeat(100)}`],
+      ['', ` WHERE ${'('.repeat(3_000)}o0.store_id = 1${')'.repeat(3_000)}`],
+    ])
+      expect(checkFile(parser, catalog, { file: 'q.sql', text: `SELECT 1 FROM orders o0${more}${end}` })).toMatchObject(
+        [{ rows: 'safe' }],
+      );
+    const comment = `${'-'.repeat(400)}\nSELECT 1 /${'*'.repeat(400)} */ FROM orders WHERE store_id = 1`;
+    expect(checkFile(parser, catalog, { file: 'q.sql', text: comment })).toMatchObject([{ rows: 'safe' }]);
     const deep = `SELECT ${'1 + '.repeat(300)}total FROM orders WHERE store_id = 1`;
     expect(checkFile(parser, catalog, { file: 'q.sql', text: deep })).toMatchObject([{ rows: 'safe' }]);
   });

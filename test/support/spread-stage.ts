@@ -9,6 +9,7 @@ import { loadPipeline } from '../../src/runtime/pipeline/load-pipeline.ts';
 import { type OpenServices, openServices } from '../../src/runtime/services.ts';
 import type { LoadedPipeline } from '../../src/runtime/workspace.ts';
 import { type ShardMap, ShardMapManager } from '../../src/shards/index.ts';
+import { shopSettings } from './shop-settings.ts';
 
 /** A pipeline over the shards of a list map. */
 export const SPREAD = join(import.meta.dirname, '../fixtures/spread');
@@ -45,32 +46,15 @@ export async function openSpread(
   } = {},
 ): Promise<SpreadStage> {
   const emulator = await startEmulator(options);
-  const account = { kind: 'key', endpoint: emulator.endpoint, key: emulator.key } as const;
-  const settings: Settings = {
-    cosmos: account,
-    database: 'shop',
-    leases: { account, database: 'shop', container: 'leases' },
-    stateContainer: 'millrace',
-    preferredRegions: [],
+  const settings = shopSettings(emulator, {
     ...(accounts && { accounts }),
     ...(storage && { storage }),
     shardMaps: { endpoint: emulator.endpoint, database: 'maps' },
-  };
+  });
   const services = await openServices(settings);
   const loaded = await loadPipeline(folder);
-  const { client } = services.place.database;
-  const { database } = await client.databases.create({ id: 'maps' });
-  for (const id of ['shardmaps', 'routers'])
-    await database.containers.create({ id, partitionKey: '/pk', defaultTtl: -1 });
-  const manager = await ShardMapManager.create({ database, connect: services.places.connect });
-  const [{ sharded, reference } = { sharded: {}, reference: [] }] = loaded.model.shardMaps ?? [];
-  const schema = {
-    sharded: Object.fromEntries(Object.entries(sharded).map(([name, path]) => [name, path ?? ''])),
-    reference,
-  };
-  const map = await manager.createListMap('tenants', { keyType: 'text', schema });
-  for (const step of await planModel(loaded, services)) await step.apply();
-  const databaseOf = (name: string): Database => client.database(name);
+  const { map, addShard } = await openMap({ settings, services, loaded });
+  const databaseOf = (name: string): Database => services.place.database.client.database(name);
   const stage: SpreadStage = {
     emulator,
     settings,
@@ -79,14 +63,7 @@ export async function openSpread(
     map,
     container: (name) => services.place.database.container(name),
     at: (shard, name) => databaseOf(shard).container(name),
-    addShard: async (name, endpoint) => {
-      const part = { ...loaded, pipeline: partOf(loaded.pipeline, loaded.model, 'shard') };
-      const location = { database: name, ...(endpoint !== undefined && { endpoint }) };
-      const there = await services.at(location);
-      for (const step of await planModel(part, there)) await step.apply();
-      await there.place.database.containers.create({ id: 'shardmap', partitionKey: '/pk', defaultTtl: -1 });
-      await map.createShard(location);
-    },
+    addShard,
     env: {
       COSMOS: emulator.connectionString,
       COSMOS_DATABASE: 'shop',
@@ -102,4 +79,36 @@ export async function openSpread(
   };
   for (const name of shards) await stage.addShard(name);
   return stage;
+}
+
+/** The map `tenants` of a pipeline, in the database of the settings, and the containers of its global place. */
+export async function openMap(
+  { settings, services, loaded }: Pick<SpreadStage, 'settings' | 'services' | 'loaded'>,
+  kind: 'list' | 'range' = 'list',
+): Promise<Pick<SpreadStage, 'map' | 'addShard'>> {
+  const { client } = services.place.database;
+  const { database } = await client.databases.create({ id: settings.shardMaps?.database ?? '' });
+  for (const id of ['shardmaps', 'routers'])
+    await database.containers.create({ id, partitionKey: '/pk', defaultTtl: -1 });
+  const manager = await ShardMapManager.create({ database, connect: services.places.connect });
+  const [{ sharded, reference } = { sharded: {}, reference: [] }] = loaded.model.shardMaps ?? [];
+  const schema = {
+    sharded: Object.fromEntries(Object.entries(sharded).map(([name, path]) => [name, path ?? ''])),
+    reference,
+  };
+  const map = await (kind === 'list'
+    ? manager.createListMap('tenants', { keyType: 'text', schema })
+    : manager.createRangeMap('tenants', { keyType: 'guid', schema }));
+  for (const step of await planModel(loaded, services)) await step.apply();
+  return {
+    map,
+    addShard: async (name, endpoint) => {
+      const part = { ...loaded, pipeline: partOf(loaded.pipeline, loaded.model, 'shard') };
+      const location = { database: name, ...(endpoint !== undefined && { endpoint }) };
+      const there = await services.at(location);
+      for (const step of await planModel(part, there)) await step.apply();
+      await there.place.database.containers.create({ id: 'shardmap', partitionKey: '/pk', defaultTtl: -1 });
+      await map.createShard(location);
+    },
+  };
 }

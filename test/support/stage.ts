@@ -7,6 +7,7 @@ import { type OpenServices, openServices } from '../../src/runtime/services.ts';
 import { planStorage } from '../../src/procedures/archive/open.ts';
 import { planModel } from '../../src/procedures/apply/apply.ts';
 import type { LoadedPipeline } from '../../src/runtime/workspace.ts';
+import { shopSettings } from './shop-settings.ts';
 import { reachInProcess } from './transports.ts';
 
 /** The smallest pipeline with both kinds. */
@@ -34,15 +35,7 @@ export async function openStage(
   storage?: { readonly connectionString: string; readonly container: string },
 ): Promise<Stage> {
   const emulator = await startEmulator(options);
-  const account = { kind: 'key', endpoint: emulator.endpoint, key: emulator.key } as const;
-  const settings: Settings = {
-    cosmos: account,
-    database: 'shop',
-    leases: { account, database: 'shop', container: 'leases' },
-    stateContainer: 'millrace',
-    preferredRegions: [],
-    ...(storage && { storage: storageSettings(storage) }),
-  };
+  const settings = shopSettings(emulator, storage && { storage: storageSettings(storage) });
   const services = await openServices(settings, { httpClient: emulator.clientOptions.httpClient });
   const unreached = reachInProcess(emulator);
   const loaded = await loadPipeline(folder);

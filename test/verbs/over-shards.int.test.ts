@@ -5,14 +5,20 @@ import {
   MeterProvider,
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
+import { setImmediate } from 'node:timers/promises';
 import { type TestContext, expect, it, vi } from 'vitest';
-import { startLetterMetrics } from '../../src/host/run/letter-metrics.ts';
+import { z } from 'zod';
+import { startLetterMetrics } from '../../src/host/run/host-metrics.ts';
+import { openWorkspace } from '../../src/runtime/open-workspace.ts';
+import { defineOperation } from '../../src/verbs/operation.ts';
+import { projectionsVerify } from '../../src/verbs/projections/verify.operation.ts';
 import { cli } from '../cli/cli.ts';
 import { rows } from '../runtime/application.ts';
 import { given } from '../runtime/spread-world.ts';
 import { SPREAD } from '../support/spread-stage.ts';
 
 const { signal } = new AbortController();
+const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
 
 async function derived(context: Pick<TestContext, 'onTestFinished'>) {
   const world = await given(context, ['north', 'west']);
@@ -41,6 +47,46 @@ interface Verified {
   readonly differences: readonly { readonly container: string; readonly kind: string }[];
   readonly repaired: { readonly repaired: number } | null;
 }
+
+it('what compares and changes nothing works in all places at once, and what changes them in one after the other', async (context) => {
+  const { stage } = await given(context, ['north', 'west']);
+  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
+  context.onTestFinished(() => void vi.unstubAllEnvs());
+  const workspace = openWorkspace({ directory: process.cwd(), pipeline: SPREAD });
+  context.onTestFinished(() => workspace.close());
+  let most = 0;
+  const together = async (effect: 'reads' | 'changes', sideBySide?: () => boolean) => {
+    let now = 0;
+    most = 0;
+    const { value } = await defineOperation({
+      name: 'try',
+      summary: 'Try',
+      examples: [],
+      shards: 'every',
+      effect,
+      ...(sideBySide && { sideBySide }),
+      input: z.object({}),
+      run: async (_, { place }) => {
+        most = Math.max(most, (now += 1));
+        await setImmediate();
+        now -= 1;
+        return place;
+      },
+      format: () => '',
+    }).run({}, { workspace, actor: 'me', signal, screen });
+    expect((value as Places).places.map((one) => [one.place, one.value])).toEqual([
+      ['shop', 'shop'],
+      ['north', 'north'],
+      ['west', 'west'],
+    ]);
+    return most;
+  };
+  expect([await together('reads'), await together('changes'), await together('changes', () => true)]).toEqual([
+    3, 1, 3,
+  ]);
+  const { sideBySide } = projectionsVerify;
+  expect([sideBySide?.({ repair: false }), sideBySide?.({ repair: true })]).toEqual([true, false]);
+});
 
 it('verify finds what differs in a shard and in the global place, with the documents of all shards', async (context) => {
   const { stage, millrace } = await derived(context);
@@ -226,7 +272,7 @@ it('shards init prepares a database for the pipeline, so that it can become a sh
   expect((await millrace('model', 'apply', '--dry-run')).stdout).not.toContain('create');
 });
 
-it('`dead-letters` shows and settles each shard’s dead letters', async (context) => {
+it('`dead-letters` shows and resolves each shard’s dead letters', async (context) => {
   const { stage, application, millrace, host } = await derived(context);
   await application.order('s1', 'west', 'bad', 1, { placedAt: 5 as never });
   const app = await host('again');
@@ -241,7 +287,7 @@ it('`dead-letters` shows and settles each shard’s dead letters', async (contex
     .at('west', 'Orders')
     .items.upsert({ ...application.orders.get('s1-bad'), placedAt: '2026-01-03T10:00:00Z' });
   const { code, stdout } = await millrace('dead-letters', 'redrive', '--shard', 'west');
-  expect([code, stdout]).toEqual([0, expect.stringContaining('2 dead letters settled')]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('2 dead letters resolved')]);
   expect((await millrace('doctor')).stdout).not.toContain('BAD');
   expect((await millrace('model', 'apply', '--dry-run')).stdout).toContain('Nothing to do.');
 });

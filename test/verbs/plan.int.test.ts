@@ -31,7 +31,7 @@ test('what a pipeline would change is told before it is deployed, and nothing is
   // As the first host would.
   const fingerprints = new Fingerprints(stage.services.place.state, { pipeline, model });
   for (const spec of pipeline.projections) expect(await fingerprints.check(spec)).toBeUndefined();
-  await new Views(stage.services.place.state, pipeline.name).adopt(pipeline.projections);
+  await new Views(stage.services.place.state, pipeline.name).adopt(pipeline);
   expect((await against(pipeline)).map(({ state }) => state)).toEqual(['unchanged', 'unchanged']);
 
   const days = pipeline.projections.find((spec): spec is AggregateSpec => spec.kind === 'aggregate');

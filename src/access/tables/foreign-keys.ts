@@ -61,7 +61,7 @@ interface DroppedKey {
 export async function moveKeys(session: Session, from: string, to: string): Promise<void> {
   for (const { table, name, definition } of await dropKeysTo(session, from))
     await session.query(
-      `ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition.replace(/ REFERENCES [^(]+\(/, ` REFERENCES ${to}(`)}`,
+      `ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition.replace(/ REFERENCES [^(]{1,300}\(/, ` REFERENCES ${to}(`)}`,
     );
 }
 

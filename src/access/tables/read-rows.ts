@@ -173,14 +173,14 @@ class Reading {
   }
 }
 
-interface Asked {
+interface AskedRows {
   readonly of: Content;
   readonly where: Where;
   readonly limit?: number;
 }
 
 /** The documents that a condition names, in the order of the primary key, with their children and versions. */
-async function documentsWhere(session: Session, { of, where, limit }: Asked): Promise<StoredRow[]> {
+async function documentsWhere(session: Session, { of, where, limit }: AskedRows): Promise<StoredRow[]> {
   const { layout } = of;
   const keys = layout.identity.map(({ name }) => name);
   const names = keys.join(', ');

@@ -1,7 +1,7 @@
 // The tables of one projection as an outside sink: they keep the newest version of each document (docs/SPEC-tables.md).
 import { systemClock } from '../../base/clock.ts';
 import { mapSettled } from '../../base/map-settled.ts';
-import { type SpanOptions, inChildSpan } from '../../base/spans.ts';
+import { type SpanOptions, inChildSpan } from '../../base/telemetry/spans.ts';
 import { SinkRefusal } from '../../pipeline/builders/send.ts';
 import type { Entry, TableEntry, TableStore } from '../../pipeline/specs.ts';
 import { entryId } from '../../pipeline/sink-id.ts';
@@ -18,7 +18,7 @@ import { sharedLock, writtenContents } from './contents.ts';
 import { tableFaults } from './faults.ts';
 import { type Advanced, type PlacedRow, advance, decide, prune } from './guards.ts';
 import { someRows, storedRows } from './read-rows.ts';
-import { replaceRows } from './replace.ts';
+import { replaceRows } from './replace-rows.ts';
 import { TableContents } from './table-contents.ts';
 
 /** Tenants at the same time. */

@@ -1,6 +1,6 @@
 // A span for each request to the storage account that belongs to recorded work. Names of blobs hold tenants, so no span has one.
-import { errorTypeOf } from '../../base/opentelemetry.ts';
-import { type Span, type SpanOptions, inChildSpan } from '../../base/spans.ts';
+import { errorTypeOf } from '../../base/telemetry/opentelemetry.ts';
+import { type Span, type SpanOptions, inChildSpan } from '../../base/telemetry/spans.ts';
 import type { BlobContainer } from './blob-container.ts';
 import { answerOf, isExpected } from './storage-answers.ts';
 

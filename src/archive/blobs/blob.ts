@@ -3,7 +3,7 @@ import { assertFormat, formatOf } from '../../base/format.ts';
 import { isObject } from '../../base/json.ts';
 import type { ArchiveCodec } from '../../pipeline/specs.ts';
 import type { Change } from '../../feed/reading/change.ts';
-import type { BlobStore } from './blob-store.ts';
+import type { BlobStore } from '../../access/blob-store.ts';
 import { codecOf, compress, decompress } from './codec.ts';
 import { promised, sha256 } from './layout.ts';
 import type { ArchiveFault, ArchivedDocument, BlobRecord } from '../types.ts';

@@ -4,7 +4,7 @@ import type { Entries } from '../../kinds/archive/entries.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { ArchiveDamaged } from './blob.ts';
 import { BlobOffline } from './blob-offline.ts';
-import type { BlobStore } from './blob-store.ts';
+import type { BlobStore } from '../../access/blob-store.ts';
 import { isBlob, isTenant, manifestBeside, placeOf } from './layout.ts';
 import { readManifest } from './manifests.ts';
 import type { ArchiveFault, BlobRecord } from '../types.ts';

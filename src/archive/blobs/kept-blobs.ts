@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { blobBytesOf, documentOf, linesIn } from './blob.ts';
-import type { BlobStore } from './blob-store.ts';
+import type { BlobStore } from '../../access/blob-store.ts';
 import type { ArchivedDocument } from '../types.ts';
 
 /** Documents that are asked for together are mostly in one blob, and a blob unpacks to some 32 MB. */

@@ -72,7 +72,7 @@ const isWithin = (place: Period, { from, to }: Omit<PeriodSelection, 'tenant'>):
   (from === undefined || place.period >= from) && (to === undefined || place.period.slice(0, to.length) <= to);
 
 /** The SHA-256 that a blob's name promises of its content. */
-export const promised = (name: string): string => /[^/.]*(?=\.[^/]*$)/.exec(name)?.[0] ?? '';
+export const promised = (name: string): string => /^([^.]*)\./.exec(name.slice(name.lastIndexOf('/') + 1))?.[1] ?? '';
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 /** The prefix of all versions of the archive projection: documents of earlier versions still belong to it. */

@@ -3,9 +3,9 @@ import { messageOf } from '../../base/errors.ts';
 import { FORMATS, FormatUnreadable, assertFormat } from '../../base/format.ts';
 import { isObject } from '../../base/json.ts';
 import type { SourceRef } from '../../pipeline/specs.ts';
-import { untilDone } from '../../kinds/conflict.ts';
+import { untilDone } from '../../access/change.ts';
 import { ArchiveDamaged } from './blob.ts';
-import type { BlobStore } from './blob-store.ts';
+import type { BlobStore } from '../../access/blob-store.ts';
 import { type Period, isManifest, manifestName, placeOf } from './layout.ts';
 import type { ArchiveFault, BlobRecord, Manifest } from '../types.ts';
 

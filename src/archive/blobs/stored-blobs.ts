@@ -1,5 +1,5 @@
 import { ArchiveDamaged, readBlob } from './blob.ts';
-import type { BlobStore } from './blob-store.ts';
+import type { BlobStore } from '../../access/blob-store.ts';
 import { type Period, isBlob, isManifest, manifestBeside, placeOf } from './layout.ts';
 import { readManifest } from './manifests.ts';
 import type { ArchivedDocument, Manifest } from '../types.ts';

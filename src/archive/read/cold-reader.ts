@@ -2,7 +2,7 @@ import { compareVersions } from '../../feed/reading/change.ts';
 import type { ColdRead } from '../../kinds/archive/cold-read.ts';
 import { Entries } from '../../kinds/archive/entries.ts';
 import { ArchiveDamaged } from '../blobs/blob.ts';
-import type { BlobStore } from '../blobs/blob-store.ts';
+import type { BlobStore } from '../../access/blob-store.ts';
 import { KeptBlobs } from '../blobs/kept-blobs.ts';
 import { unavailable } from '../blobs/unavailable.ts';
 

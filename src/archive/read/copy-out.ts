@@ -4,7 +4,7 @@ import { projectionId } from '../../pipeline/specs.ts';
 import type { Key } from '../../feed/reading/change.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { forEach } from '../../kinds/archive/entries.ts';
-import { untilDone } from '../../kinds/conflict.ts';
+import { changeDocument } from '../../access/change.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { isOfErased } from '../sweep/eligibility.ts';
 import { sharedError } from '../../base/shared-errors.ts';
@@ -73,32 +73,21 @@ export async function copyOne(
   // The answer to our own write may have been lost.
   let sent: 'copied' | 'replaced' | undefined;
   let taken = 0;
-  await untilDone(`${into}/${id}`, async () => {
-    if (await isOfErased(archive, document, erased)) {
-      outcome = 'erased';
-      return true;
+  const refused = (why: string) => sharedError('document-refused', `Container ${into} refused to store ${id}: ${why}`);
+  await changeDocument(access, { container: into, key, id, what: `${into}/${id}`, refused }, async (found) => {
+    const isSame = found && canonical(withoutSystemFields(found)) === canonical(body);
+    if (await isOfErased(archive, document, erased)) outcome = 'erased';
+    else if (isSame) outcome = sent ?? 'skipped';
+    else if (found && !replace) outcome = 'differ';
+    else {
+      if (!found && (taken += 1) > TAKEN) {
+        const why = 'another document has the same value of a unique key';
+        throw sharedError('document-refused', `Container ${into} has no document ${id} and doesn't accept it: ${why}`);
+      }
+      outcome = sent = found ? 'replaced' : 'copied';
+      return body;
     }
-    const [found] = await access.read(into, key, [id]);
-    if (found && canonical(withoutSystemFields(found)) === canonical(body)) {
-      outcome = sent ?? 'skipped';
-      return true;
-    }
-    if (found && !replace) {
-      outcome = 'differ';
-      return true;
-    }
-    sent = found ? 'replaced' : 'copied';
-    const answer = await access.commit(into, key, [
-      found ? { op: 'replace', id, body, ifMatch: found._etag } : { op: 'create', id, body },
-    ]);
-    if (answer.kind === 'refused')
-      throw sharedError('document-refused', `Container ${into} refused to store ${id}: ${answer.why}`);
-    outcome = sent;
-    if (answer.kind === 'conflict' && !found && (taken += 1) === TAKEN) {
-      const why = 'another document has the same value of a unique key';
-      throw sharedError('document-refused', `Container ${into} has no document ${id} and doesn't accept it: ${why}`);
-    }
-    return answer.kind === 'done';
+    return undefined;
   });
   return outcome;
 }

@@ -3,7 +3,7 @@ import type { Container } from '@azure/cosmos';
 import { shown } from '../../base/json.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
 import type { Key } from '../../feed/reading/change.ts';
-import { RESTORING } from '../../feed/reading/mapper.ts';
+import { isHidden } from '../../cosmos/own-documents.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { Entries } from '../../kinds/archive/entries.ts';
 import { CosmosAccess } from '../../access/cosmos-access.ts';
@@ -104,7 +104,7 @@ export function openHistory({ state, storage, cacheSize, signal }: HistoryReader
 
   const hot = async <T>(container: string, key: Key, id: string): Promise<ReadDocument<T> | undefined> => {
     const [found] = await access.read(container, key, [id]);
-    if (!found || found['type'] === RESTORING) return undefined;
+    if (!found || isHidden(found)) return undefined;
     return { doc: found as T, cold: false, changedAt: new Date(Number(found['_ts']) * 1000) };
   };
 

@@ -4,7 +4,7 @@ import type { Change, Identity } from '../../feed/reading/change.ts';
 import { Entries } from '../../kinds/archive/entries.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { readBlob } from '../blobs/blob.ts';
-import type { BlobStore } from '../blobs/blob-store.ts';
+import type { BlobStore } from '../../access/blob-store.ts';
 import { FeedReader } from '../sweep/feed-reader.ts';
 import { asEntered, findArchived, isEntryOf } from './archived-line.ts';
 import { Identities, identityOf } from './identities.ts';
@@ -82,7 +82,7 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
       yield document;
     }
     for (const [key, identity] of open) {
-      const found = seen.has(identity) ? 'seen' : kept ? await settle(identity, entries, kept, options) : 'gone';
+      const found = seen.has(identity) ? 'seen' : kept ? await findUnread(identity, entries, kept, options) : 'gone';
       if (found !== 'gone') moved = true;
       if (typeof found === 'object' && seen.add(identity)) yield found;
       if (found !== 'gone' && found !== 'hot') open.delete(key);
@@ -97,7 +97,7 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
  * Finds a document that was read neither hot nor cold. It reads the entry before and after the container: if the entry
  * was void both times and the container doesn't have the document, the document was deleted.
  */
-async function settle(
+async function findUnread(
   identity: Identity,
   entries: Entries,
   blobs: KeptBlobs,

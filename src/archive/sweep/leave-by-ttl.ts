@@ -1,12 +1,12 @@
 import { systemClock } from '../../base/clock.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type Change, compareVersions } from '../../feed/reading/change.ts';
-import { untilDone } from '../../kinds/conflict.ts';
+import { untilDone } from '../../access/change.ts';
 import { Entries, type FoundEntry, forEach } from '../../kinds/archive/entries.ts';
 import { asArchived, type leavingFields } from '../../kinds/archive/leaving.ts';
 import type { DocumentAccess, PatchOperation, Write } from '../../access/document-access.ts';
 import { ArchiveDamaged, type Packing, pack, recordOf, unpack } from '../blobs/blob.ts';
-import type { BlobStore, StoredBlob } from '../blobs/blob-store.ts';
+import type { BlobStore, StoredBlob } from '../../access/blob-store.ts';
 import { holdNew } from '../holds.ts';
 import { type Period, blobName, folderOf } from '../blobs/layout.ts';
 import { enlist } from '../blobs/manifests.ts';

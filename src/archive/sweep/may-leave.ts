@@ -13,21 +13,21 @@ export interface GateOptions {
   readonly source: Pick<SourceContainer, 'keyPaths' | 'tenant'>;
   readonly deadLetters: Pick<DeadLetters, 'list'>;
   /** Of the source. */
-  readonly backlog: Pick<Registered, 'tenants'>;
+  readonly deferred: Pick<Registered, 'tenants'>;
 }
 
 /**
- * Reads the positions of the live hosts, their dead letters, and what they have set aside. `leases` lists the leases of the
+ * Reads the positions of the live hosts, their dead letters, and what they have deferred. `leases` lists the leases of the
  * source container (`CosmosLeaseStore.list`, after `prepare`).
  */
 export async function openGate(
   leases: () => Promise<readonly Lease[]>,
-  { source, deadLetters, backlog }: GateOptions,
+  { source, deadLetters, deferred }: GateOptions,
 ): Promise<Gate> {
   // In this order: if a checkpoint has passed a change that was not applied, its dead letter or its bundle was written
-  // before. A bundle that becomes a dead letter leaves the backlog after that.
+  // before. A bundle that becomes a dead letter leaves the queues after that.
   const positions = await leases();
-  const tenants = await backlog.tenants();
+  const tenants = await deferred.tenants();
   const parked = new Set((await deadLetters.list()).map(identity));
   return {
     acknowledged: (range) => acknowledgedBy(positions, range),
@@ -55,7 +55,7 @@ export function acknowledgedBy(
 
 const identity = ({ container, key, id }: Identity): string => canonical([container, key, id]);
 
-/** Whether every projection has got this version: it is acknowledged, and no change of the document is parked or set aside. */
+/** Whether every projection has got this version: it is acknowledged, and no change of the document is parked or deferred. */
 export function mayLeave(
   gate: Gate,
   { range, change }: { readonly range: FeedRange; readonly change: Change },

@@ -5,7 +5,7 @@ import type { ArchiveSpec } from '../../pipeline/specs.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { ArchiveAgain } from '../../kinds/archive/live-half.ts';
 import { ArchiveDamaged, blobLineOf } from '../blobs/blob.ts';
-import type { BlobStore, HoldingStore } from '../blobs/blob-store.ts';
+import type { BlobStore, HoldingStore } from '../../access/blob-store.ts';
 import { type Holds, holdNew } from '../holds.ts';
 import { folderOf, periodOf } from '../blobs/layout.ts';
 import { inOrder, writeBlob } from './leave-by-ttl.ts';

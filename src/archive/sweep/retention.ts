@@ -1,6 +1,6 @@
 // Time-based retention: the storage account keeps each blob for as long as the archive declares.
 import type { ArchiveSpec } from '../../pipeline/specs.ts';
-import type { BlobStore, HoldingStore } from '../blobs/blob-store.ts';
+import type { BlobStore, HoldingStore } from '../../access/blob-store.ts';
 import { archiveError } from '../errors.ts';
 
 const DAY_MS = 86_400_000;

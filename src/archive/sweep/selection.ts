@@ -3,7 +3,7 @@ import { Entries, type StoredEntry } from '../../kinds/archive/entries.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { FormatUnreadable } from '../../base/format.ts';
 import { ArchiveDamaged, readBlob } from '../blobs/blob.ts';
-import type { BlobStore } from '../blobs/blob-store.ts';
+import type { BlobStore } from '../../access/blob-store.ts';
 import { asEntered, assertLineOf, isEntryOf } from '../read/archived-line.ts';
 import { Identities } from '../read/identities.ts';
 import { isSelected, manifestBeside, manifestName, placeOf, prefixOf } from '../blobs/layout.ts';

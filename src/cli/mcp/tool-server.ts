@@ -6,7 +6,7 @@ import { type Tool, refuseUnknown, toolNamed } from './tools.ts';
 
 const INSTRUCTIONS =
   'Millrace keeps data derived from Azure Cosmos DB. Every tool only reads. ' +
-  'Begin with model_check for the two modelling documents of a folder, and with status for a running pipeline. ' +
+  'Begin with model_check for the two modelling documents, and with status for a running pipeline. ' +
   'An `ok` of false means findings or differences, and is no failure.';
 
 export type RunCall = (call: Omit<Call, 'workspace'>, signal: AbortSignal) => Promise<Answer>;

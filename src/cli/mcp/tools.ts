@@ -6,14 +6,15 @@ import { operationsError } from '../../procedures/errors.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 
 /**
- * The verbs that an assistant gets, with the fields that it doesn't get: they write a file, never end, or change only
- * what a person sees. Fields with which a verb changes something are left out too. A new verb is no tool until it is named here.
+ * The verbs that an assistant gets, with the fields that it doesn't get: they write a file, never end, change only what a
+ * person sees, or name a file or a folder: these verbs run the folder's pipeline.ts, and a server is started for one. Fields
+ * with which a verb changes something are left out too. A new verb is no tool until it is named here.
  */
 const VERBS: Readonly<Record<string, readonly string[]>> = {
-  'model review': [],
-  'model check': ['sarif', 'fix', 'sample', 'unchecked'],
-  'model prove': [],
-  'model cost': [],
+  'model review': ['directory'],
+  'model check': ['directory', 'fix', 'sample', 'unchecked'],
+  'model prove': ['directory'],
+  'model cost': ['directory'],
   plan: [],
   status: ['watch', 'serve'],
   doctor: [],

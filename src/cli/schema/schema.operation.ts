@@ -11,7 +11,7 @@ const SCHEMAS = new URL('docs/schemas/', packageRoot);
 
 /** Only the command line has it: the schemas are of what it prints. */
 export const schema = defineOperation({
-  verb: 'schema',
+  name: 'schema',
   summary: 'Print the JSON Schema of what a verb prints with --json',
   examples: ['millrace schema status', 'millrace schema projections list > projections-list.schema.json'],
   help: `A verb may print more fields in a later version. What every verb can print instead is in no schema:

@@ -5,6 +5,8 @@ export class Meter {
   throttled = 0;
   /** Items written: created, replaced, patched or deleted. */
   writes = 0;
+  /** Documents that readers see, written or deleted, by container. */
+  readonly changed = new Map<string, number>();
 
   count(charge: number, writes = 0): void {
     this.requests += 1;
@@ -12,10 +14,15 @@ export class Meter {
     this.writes += writes;
   }
 
-  add({ requests, charge, throttled, writes }: Meter): void {
+  wrote(container: string, documents: number): void {
+    if (documents > 0) this.changed.set(container, (this.changed.get(container) ?? 0) + documents);
+  }
+
+  add({ requests, charge, throttled, writes, changed }: Meter): void {
     this.requests += requests;
     this.charge += charge;
     this.throttled += throttled;
     this.writes += writes;
+    for (const [container, documents] of changed) this.wrote(container, documents);
   }
 }

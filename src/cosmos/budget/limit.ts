@@ -4,10 +4,10 @@ import { FairQueue } from './fair-queue.ts';
 /** `bulk` work (rebuilds, replays, migrations) spends only the RU that `live` changes leave. */
 export type Lane = 'live' | 'bulk';
 
-/** Permission to send one request. The holder must call `settle`; otherwise later requests wait for too long. */
+/** Permission to send one request. The holder must call `account`; otherwise later requests wait for too long. */
 export interface Grant {
   /** `charge`: the RU of the answer; undefined: there was none that names a charge. `throttled`: the service answered 429. */
-  settle(charge: number | undefined, throttled?: boolean): void;
+  account(charge: number | undefined, throttled?: boolean): void;
   /** The service answered 429, and the holder sends the request again by this grant. */
   throttled(): void;
 }
@@ -82,7 +82,7 @@ type Waiting = FairQueue<PromiseWithResolvers<Grant>>;
 /**
  * The RU that this process may spend on each physical partition: one token bucket for each partition, which all its
  * readers and writers share. The charge of a request is known only from its answer. So `take` subtracts the expected
- * charge, and `settle` corrects it. A bucket may fall below 0; the next requests wait until it is above.
+ * charge, and `account` corrects it. A bucket may fall below 0; the next requests wait until it is above.
  */
 export class Budget {
   readonly #ruPerSecond: number;
@@ -165,7 +165,7 @@ export class Budget {
     };
     return {
       throttled,
-      settle: (charge, wasThrottled = false) => {
+      account: (charge, wasThrottled = false) => {
         this.#fill(bucket);
         for (const level of levels) level.ru += expected - (charge ?? 0);
         queue.spend(tenant, (charge ?? 0) - expected);

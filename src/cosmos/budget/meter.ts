@@ -2,9 +2,9 @@ import { type KeyLevel } from '../../base/key-level.ts';
 import type { Container, CosmosClient, Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { Budget, type Grant, type Lane, type Share } from './limit.ts';
-import { type PartitionKind, effectivePartitionKey } from '../epk.ts';
+import { type PartitionKind, effectivePartitionKey } from '../effective-partition-key.ts';
 import { failureOf } from '../failure.ts';
-import { keyHash } from '../key-hash.ts';
+import { keyHash } from '../key-definition.ts';
 import { physicalRanges } from '../physical-ranges.ts';
 import { type FeedRange, rangeId } from '../ranges.ts';
 import { withRetry } from '../retry.ts';
@@ -94,7 +94,7 @@ export class Spending {
   }
 
   /**
-   * Waits, sends the call, and settles the charge that `chargeOf` reads from the answer. A throttled answer lowers the
+   * Waits, sends the call, and accounts for the charge that `chargeOf` reads from the answer. A throttled answer lowers the
    * rate. A call without a key goes to all partitions; each pays an equal part.
    */
   async spend<T>(
@@ -105,15 +105,15 @@ export class Spending {
     signal?: AbortSignal,
   ): Promise<T> {
     const grants = key ? [await this.take(container, key, signal)] : await this.#takeOfAll(container, signal);
-    const settle = (charge: number | undefined, throttled = false): void => {
-      for (const grant of grants) grant.settle(charge === undefined ? undefined : charge / grants.length, throttled);
+    const account = (charge: number | undefined, throttled = false): void => {
+      for (const grant of grants) grant.account(charge === undefined ? undefined : charge / grants.length, throttled);
     };
     try {
       const answer = await call();
-      settle(chargeOf(answer));
+      account(chargeOf(answer));
       return answer;
     } catch (error) {
-      settle(undefined, failureOf(error).kind === 'throttled');
+      account(undefined, failureOf(error).kind === 'throttled');
       throw error;
     }
   }

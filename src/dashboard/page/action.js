@@ -5,11 +5,26 @@ import { duration, count } from './format.js';
 import { failure, focusPage, h, loading } from './dom.js';
 
 /**
- * Asks and runs. `operation`, `input`, `title`, `confirm` (the button's word); `ask`: fields as { name, label, required,
- * value }, whose values join the input; `destroys`: it can't be undone.
- * `done(result)` is called with the answer.
+ * A button that opens the dialog of an operation; null: this user may not run it. `what` completes the name that the button
+ * and the dialog have for who can't see where it stands.
  */
-export function act({ operation, input = {}, title, confirm, ask = [], destroys = false, done }) {
+export const actButton = (context, { confirm, text = confirm, what, title = `${confirm} ${what}`, ...asked }) =>
+  context.can(asked.operation)
+    ? h('button', {
+        type: 'button',
+        class: asked.destroys || asked.danger ? 'danger' : '',
+        text,
+        'aria-label': `${text} ${what}`,
+        on: { click: () => act({ ...asked, confirm, title }) },
+      })
+    : null;
+
+/**
+ * Asks and runs. `operation`, `input`, or several `inputs`, one after the other; `title`; `confirm` (the button's word); `ask`:
+ * fields as { name, label, required, value }, whose values join the input; `destroys`: it can't be undone. `done(result)` is
+ * called with the answer.
+ */
+export function act({ operation, input = {}, inputs = [input], title, confirm, ask = [], destroys = false, done }) {
   const once = crypto.randomUUID();
   const fields = ask.map((of) => ({
     ...of,
@@ -25,12 +40,8 @@ export function act({ operation, input = {}, title, confirm, ask = [], destroys 
   const outcome = h('div', { class: 'outcome', role: 'status' });
   const go = h('button', { type: 'submit', class: destroys ? 'danger' : 'primary', disabled: true, text: confirm });
   const close = h('button', { type: 'button', class: 'quiet', text: 'Cancel', on: { click: () => dialog.close() } });
-  const given = () => ({
-    ...input,
-    ...Object.fromEntries(
-      fields.map(({ name, node }) => [name, node.value.trim()]).filter(([, value]) => value !== ''),
-    ),
-  });
+  const given = () =>
+    Object.fromEntries(fields.map(({ name, node }) => [name, node.value.trim()]).filter(([, value]) => value !== ''));
   let pressed = false;
   const submit = async (event) => {
     event.preventDefault();
@@ -43,8 +54,14 @@ export function act({ operation, input = {}, title, confirm, ask = [], destroys 
       h('p', { class: 'loading', text: 'Running. You may close this: it goes on, and Operations shows it.' }),
     );
     try {
-      const answer = await run(operation, given(), { once, yes: destroys });
-      outcome.replaceChildren(h('pre', { class: classOf(answer), tabindex: '0', text: answer.text || 'Done.' }));
+      const answers = [];
+      for (const one of inputs) answers.push(await run(operation, { ...one, ...given() }, { once, yes: destroys }));
+      const answer = {
+        ...answers[0],
+        ok: answers.every(({ ok }) => ok),
+        text: answers.map(({ text }) => text).join('\n'),
+      };
+      outcome.replaceChildren(said(answer));
       done?.(answer);
     } catch (error) {
       outcome.replaceChildren(failure(error));
@@ -72,20 +89,29 @@ export function act({ operation, input = {}, title, confirm, ask = [], destroys 
   );
   document.body.append(dialog);
   dialog.showModal();
-  void showPlan(operation, given(), fields, steps, go);
+  void showPlan(operation, inputs, fields, steps, go);
 }
 
-/** A table keeps its lines on a narrow screen, and is scrolled sideways. */
-const classOf = ({ ok, text }) =>
-  ['said', ok ? '' : 'bad', / {2}\S/.test(text) ? 'aligned' : ''].filter(Boolean).join(' ');
+/** The rows of a table keep their lines on a narrow screen, and are scrolled sideways. Other lines wrap. */
+const said = ({ ok, text }) =>
+  h(
+    'pre',
+    { class: ok ? 'said' : 'said bad', tabindex: '0' },
+    (text || 'Done.')
+      .split('\n')
+      .map((line) => h('span', { class: /\S {2}/.test(line) ? 'aligned' : '', text: `${line}\n` })),
+  );
 
-async function showPlan(operation, input, fields, steps, go) {
+async function showPlan(operation, inputs, fields, steps, go) {
   try {
     // A plan needs a valid input: what will be asked for has a placeholder.
     const filled = Object.fromEntries(
       fields.filter(({ required }) => required).map(({ name }) => [name, 'to be given']),
     );
-    const { steps: list, ru, seconds } = await plan(operation, { ...filled, ...input });
+    const plans = [];
+    for (const one of inputs) plans.push(await plan(operation, { ...filled, ...one }));
+    const list = plans.flatMap((of) => of.steps);
+    const [ru, seconds] = ['ru', 'seconds'].map((name) => plans.reduce((sum, of) => sum + (of[name] ?? 0), 0));
     const more = list.length > 20 ? [h('li', { text: `… and ${count(list.length - 20)} more` })] : [];
     const costs = [ru > 0 ? `${count(ru)} RU` : '', seconds ? duration(seconds) : ''].filter(Boolean).join(', ');
     steps.replaceChildren(

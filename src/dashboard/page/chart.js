@@ -1,13 +1,15 @@
-// A line over the last minutes, drawn by uPlot.
+// A line over the last hour, drawn by uPlot.
 import uPlot from './lib/uplot.js';
 import { h } from './dom.js';
 
-const MOST_POINTS = 600;
 /** Fewer seconds would make the line jump while the first points come. */
 const SHORTEST_S = 120;
 
-/** A chart whose points are kept while the page is open. `series`: names. */
-export function chart(label, series, points, unit = '') {
+const SHORT = { notation: 'compact', maximumSignificantDigits: 3 };
+
+/** A chart. `series`: names. */
+export function chart(label, series) {
+  let points = [[], ...series.map(() => [])];
   const node = h('div', { class: 'chart', role: 'img', 'aria-label': label });
   // What a canvas takes: the colour itself, and not `light-dark()` of two.
   const color = (name) => {
@@ -23,8 +25,8 @@ export function chart(label, series, points, unit = '') {
     const axis = {
       font: `${Math.round(0.75 * rem)}px system-ui, sans-serif`,
       stroke: color('--muted'),
-      grid: { stroke: color('--line') },
-      ticks: { stroke: color('--line') },
+      grid: { stroke: color('--grid'), width: 1 },
+      ticks: { stroke: color('--grid'), width: 1 },
     };
     plot = new uPlot(
       {
@@ -44,7 +46,8 @@ export function chart(label, series, points, unit = '') {
           {
             ...axis,
             size: 4 * rem,
-            values: (_, values) => values.map((value) => value.toLocaleString('en-US') + unit),
+            // Short, so that a million has room.
+            values: (_, values) => values.map((value) => value.toLocaleString('en-US', SHORT)),
           },
         ],
         series: [
@@ -68,7 +71,7 @@ export function chart(label, series, points, unit = '') {
   document.addEventListener('millrace-theme', make);
   return {
     node,
-    update: () => plot?.setData(points),
+    update: (now) => plot?.setData((points = now)),
     close: () => {
       resized.disconnect();
       document.removeEventListener('millrace-theme', make);
@@ -83,13 +86,4 @@ const timeOfDay = (seconds) => new Date(1000 * seconds).toLocaleTimeString('en-G
 function span([first = Date.now() / 1000, ...more]) {
   const last = more.at(-1) ?? first;
   return [Math.min(first, last - SHORTEST_S), last];
-}
-
-/** Points of `series` lines: times first. */
-export const newPoints = (series) => Array.from({ length: series + 1 }, () => []);
-
-export function addPoint(points, at, values) {
-  if (points[0].at(-1) === at) return;
-  [at, ...values].forEach((value, index) => points[index].push(value));
-  while (points[0].length > MOST_POINTS) for (const of of points) of.shift();
 }

@@ -1,3 +1,5 @@
+import { ago, time } from './format.js';
+
 // Everything on the page is made here. Texts become text nodes, never markup: a document's id may hold any characters.
 
 /**
@@ -101,10 +103,25 @@ function writeCell(cell, content) {
 }
 
 /** `Container/type`, which breaks behind its slash where a column is narrow. */
-export const slashed = (text) => ({
-  sign: text,
-  node: () => h('span', {}, ...text.split('/').flatMap((part, at) => (at === 0 ? [part] : ['/', h('wbr'), part]))),
-});
+const breaking = (text) => text.split('/').flatMap((part, at) => (at === 0 ? [part] : ['/', h('wbr'), part]));
+export const slashed = (text) => ({ sign: text, node: () => h('span', {}, ...breaking(text)) });
+
+/** What is named is a link to where it is shown. */
+export const link = (href, text) => ({ sign: `${href} ${text}`, node: () => h('a', { href }, ...breaking(text)) });
+const path = (...parts) => `#/${parts.map(encodeURIComponent).join('/')}`;
+export const toProjection = (id, text = id) => link(path('projections', id.split('@')[0]), text);
+export const toFeed = (container, text = container) => link(path('feeds', container), text);
+export const toDocument = ({ container, key, id, place }, text = `${container}/${id}`) =>
+  link(path('trace', container, JSON.stringify(key), id, ...(place ? [place] : [])), text);
+
+/** A time as how long ago it was; its title has the exact one. `agoAgain` keeps it true. */
+export const when = (iso) =>
+  typeof iso === 'string'
+    ? { sign: iso, node: () => h('time', { datetime: iso, title: time(iso), text: ago(iso) }) }
+    : '–';
+export function agoAgain() {
+  for (const node of document.querySelectorAll('main time')) setText(node, ago(node.dateTime));
+}
 
 /** A word with a colour. The word alone says what the colour says. */
 export const badge = (word, tone = '') => ({
@@ -112,12 +129,12 @@ export const badge = (word, tone = '') => ({
   node: () => h('span', { class: `badge ${tone}`, text: word }),
 });
 
-/** A figure with its name, for the top of a page. */
-export function figure(name) {
+/** A figure with its name, for the top of a page, and where more of it stands. */
+export function figure(name, href) {
   const value = h('dd', { text: '–' });
   const note = h('dd', { class: 'note', text: ' ' });
   return {
-    node: h('div', { class: 'figure' }, h('dt', { text: name }), value, note),
+    node: h('div', { class: 'figure' }, h('dt', {}, href ? h('a', { href, text: name }) : name), value, note),
     set: (text, more = ' ', tone = '') => {
       setText(value, text);
       setText(note, more);

@@ -1,5 +1,6 @@
 // What pages derive from the status that the stream sends.
 import { placesOf } from './api.js';
+import { duration } from './format.js';
 
 /**
  * The hosts of all places, with their leases in all of them. A process that hosts several places reports itself to each,
@@ -105,26 +106,124 @@ export function costsOf(status) {
   return costs;
 }
 
-/** Rates from what was applied at two times: the stream's own measure, quicker than the hosts' windows. */
+/** A host that has not reported for so long has no rate. */
+export const SILENT_MS = 120_000;
+const RATE_MS = 15_000;
+
+/**
+ * Changes a second, the one unit of rates: of feeds, in which a change counts once, and of a projection. They are taken
+ * between reports of the hosts, which may be a second or half a minute apart.
+ */
 export class Speeds {
-  #samples = [];
+  /** By host, its reports of the last seconds. */
+  #reports = new Map();
 
   add(at, status) {
-    this.#samples.push({ at, applied: appliedBy(status) });
-    while (this.#samples.length > 2 && at - this.#samples[0].at > 15_000) this.#samples.shift();
+    const now = new Map();
+    for (const { name, status: of } of hostsOf(status)) {
+      if (!of || at - Date.parse(of.at) > SILENT_MS) continue;
+      const counted = new Map([
+        ...of.projections.map(({ projection, changes }) => [projection, changes]),
+        ...of.ranges.map(({ container, lease, handled }) => [`range ${container} ${lease}`, handled]),
+      ]);
+      const report = { at: Date.parse(of.at), counted };
+      const known = this.#reports.get(name) ?? [];
+      const reports = known.at(-1)?.at === report.at ? known : [...known, report];
+      while (reports.length > 2 && report.at - reports[0].at > RATE_MS) reports.shift();
+      now.set(name, reports);
+    }
+    this.#reports = now;
   }
 
-  /** Changes a second of a projection; null: not known yet. */
+  /** Of what has such a name, on all hosts together; null: not known yet. */
+  #sum(isMeant) {
+    const rates = [...this.#reports.values()].flatMap((reports) => {
+      const [first, last] = [reports[0], reports.at(-1)];
+      const names = [...last.counted.keys()].filter((name) => isMeant(name) && first.counted.has(name));
+      if (first.at === last.at) return [];
+      return names.map((name) => {
+        const more = last.counted.get(name) - first.counted.get(name);
+        return Math.max(0, (1000 * more) / (last.at - first.at));
+      });
+    });
+    return sumOf(rates);
+  }
+
   of(projection) {
-    const [first] = this.#samples;
-    const last = this.#samples.at(-1);
-    const [before, now] = [first?.applied.get(projection), last?.applied.get(projection)];
-    if (before === undefined || now === undefined || last.at === first.at) return null;
-    return Math.max(0, (1000 * (now - before)) / (last.at - first.at));
+    return this.#sum((name) => name === projection);
   }
 
-  all() {
-    const ids = [...(this.#samples.at(-1)?.applied.keys() ?? [])];
-    return sumOf(ids.map((id) => this.of(id)));
+  /** Of all feeds, of one, or of one range of it. */
+  reading(container, lease) {
+    const named = ['range', container, lease].filter((of) => of !== undefined).join(' ');
+    return this.#sum((name) => name === named || name.startsWith(`${named} `));
   }
+}
+
+/** Seconds between two points without one between them that are no more than a pause of a host that reports each minute. */
+const GAP_S = 150;
+const HOUR_S = 3_600;
+
+/** The last hour: what the hosts keep, a point a minute, and from where this page began to look, what it saw. */
+export class History {
+  #seen = [];
+
+  /** → times in seconds, changes a second, changes behind. A gap has a point without values, where the line breaks. */
+  add(at, status, speed) {
+    const now = Math.round(at / 1000);
+    const last = this.#seen.at(-1)?.[0] ?? now;
+    // What happened while it did not look, the hosts know.
+    if (now - last > GAP_S) this.#seen = [];
+    if (this.#seen.length === 0 || last < now) this.#seen.push([now, speed, lagOf(status)?.changes ?? null]);
+    if (this.#seen.length > 600) this.#seen.shift();
+    const kept = hourOf(status).filter(([of]) => of > now - HOUR_S && of < this.#seen[0][0]);
+    const points = [...kept, ...this.#seen].flatMap((point, index, all) =>
+      index > 0 && point[0] - all[index - 1][0] > GAP_S ? [[all[index - 1][0] + 1, null, null], point] : [point],
+    );
+    return [0, 1, 2].map((of) => points.map((point) => point[of]));
+  }
+}
+
+/** The histories of all hosts together, by their minutes. */
+function hourOf(status) {
+  const points = hostsOf(status).flatMap(({ status: of }) => of?.history ?? []);
+  return [...Map.groupBy(points, ([at]) => Math.floor(at / 60))]
+    .map(([minute, of]) => [
+      60 * minute,
+      sumOf(of.map(([, speed]) => speed)),
+      of.some(([, , behind]) => behind === null) ? null : sumOf(of.map(([, , behind]) => behind)),
+    ])
+    .toSorted(([a], [b]) => a - b);
+}
+
+/** A feed whose oldest waiting change is younger is current: each change waits a moment. */
+const CURRENT_MS = 10_000;
+
+/**
+ * The one verdict on how a feed catches up, of all its ranges together: { word, tone, seconds }. `seconds` is Infinity where
+ * more comes in than goes out, 0 where it is current, and null where nothing is known.
+ */
+export function catchUpOf({ lag, troubled = [] }, ranges) {
+  if (troubled.length > 0) return { word: `${troubled.length} troubled`, tone: 'bad', seconds: null };
+  if (!lag?.known) return { word: 'not known', tone: 'warn', seconds: null };
+  if (lag.changes === 0 || (lag.ageMs !== null && lag.ageMs < CURRENT_MS))
+    return { word: 'current', tone: 'good', seconds: 0 };
+  const all = ranges.map(({ catchUp }) => catchUp);
+  if (all.includes('never')) return { word: 'falls behind', tone: 'bad', seconds: Infinity };
+  const known = all.filter((of) => typeof of === 'number');
+  if (known.length === 0) return { word: 'behind', tone: 'warn', seconds: null };
+  const seconds = Math.max(...known);
+  return { word: `current in ${duration(seconds)}`, tone: 'warn', seconds };
+}
+
+/** The sources, each with its verdict. */
+export function feedsOf(status) {
+  const ranges = rangesOf(status);
+  return sourcesOf(status).map((source) => ({
+    ...source,
+    verdict: catchUpOf(
+      source,
+      ranges.filter(({ container }) => container === source.name),
+    ),
+  }));
 }

@@ -41,8 +41,13 @@ export function bytes(value) {
 /** ISO 8601 without parts of a second. */
 export const time = (iso) => (typeof iso === 'string' ? `${iso.slice(0, 19).replace('T', ' ')}Z` : '–');
 
-export const ago = (iso, now = Date.now()) =>
-  typeof iso === 'string' ? `${duration(Math.max(0, (now - Date.parse(iso)) / 1000))} ago` : '–';
+/** `6 min ago`, `in 2 h`: one unit, so that it seldom changes while it is read. */
+export function ago(iso, now = Date.now()) {
+  if (typeof iso !== 'string') return '–';
+  const seconds = (now - Date.parse(iso)) / 1000;
+  const [text] = duration(Math.max(1, Math.abs(seconds))).split(' ');
+  return seconds < -1 ? `in ${text}` : `${text} ago`;
+}
 
 /** A lease's or a source's lag. */
 export function lag(value) {
@@ -51,11 +56,6 @@ export function lag(value) {
   if (value.changes === 0) return 'none';
   const left = plural(value.changes, 'change');
   return value.ageMs === null ? left : `${left}, ${duration(value.ageMs / 1000)}`;
-}
-
-export function catchUp(value) {
-  if (value === 'never') return 'never at this rate';
-  return typeof value === 'number' ? (value === 0 ? 'up to date' : duration(value)) : '–';
 }
 
 export const clip = (text, most = 80) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -1,19 +1,20 @@
-// A page that shows the result of one operation, with a button that asks again.
+// A page, or a section of one, that shows the result of one operation, with a button that asks again.
 import { placesOf } from './api.js';
 import { failure, h, loading } from './dom.js';
 
 /**
  * `show(rows, context, load)`, which may be async: rows of all places, each with its `place`; or `whole(result, context)`. `absent`: by the code
- * of an error, what to say where the pipeline doesn't have what the page shows.
+ * of an error, what to say where the pipeline doesn't have what the page shows. `later`: the word of a button without which
+ * nothing is asked, because the answer costs much.
  */
-export function listed({ id, title, operation, input = {}, about, show, whole, absent = {} }) {
+export function listed({ id, title, operation, input = {}, about, show, whole, absent = {}, later }) {
   return {
     id,
     title,
     needs: [operation],
     open(root, context) {
-      const body = h('div', {}, loading());
-      const again = h('button', { type: 'button', text: 'Refresh', on: { click: () => load() } });
+      const body = h('div', {}, later ? null : loading());
+      const again = h('button', { type: 'button', text: later ?? 'Refresh', on: { click: () => load() } });
       root.append(h('p', { class: 'note', text: about }), h('p', { class: 'buttons' }, again), body);
       const load = async () => {
         again.disabled = true;
@@ -36,7 +37,7 @@ export function listed({ id, title, operation, input = {}, about, show, whole, a
           again.disabled = false;
         }
       };
-      void load();
+      if (!later) void load();
       return {};
     },
   };

@@ -1,26 +1,25 @@
 // The frame around the pages: which one is open, the stream that all of them read, sign-in, theme.
 import { run, session, signIn, signOut } from './api.js';
-import { failure, h, setText } from './dom.js';
-import { addPoint, newPoints } from './chart.js';
-import { Speeds, lagOf } from './figures.js';
+import { agoAgain, failure, h, setText } from './dom.js';
+import { History, Speeds } from './figures.js';
 import { plural } from './format.js';
 import { listen, polls } from './live.js';
 import { showRuns } from './runs.js';
-import { archive } from './pages/archive.js';
+import { data } from './pages/data.js';
 import { deadLetters } from './pages/dead-letters.js';
-import { flow } from './pages/flow.js';
-import { leases } from './pages/leases.js';
+import { feeds } from './pages/feeds.js';
 import { model } from './pages/model.js';
 import { now } from './pages/now.js';
 import { operations } from './pages/operations.js';
 import { projections } from './pages/projections.js';
-import { ru } from './pages/ru.js';
-import { shards } from './pages/shards.js';
-import { tenants } from './pages/tenants.js';
 import { trace } from './pages/trace.js';
 
-/** In the order in which an operator needs them. A page: { id, title, needs, open(root, context) → { status, runs, close } }. */
-const PAGES = [now, flow, deadLetters, projections, trace, operations, leases, archive, tenants, shards, ru, model];
+/**
+ * In the order in which an operator needs them. A page: { id, title, needs, applies(status),
+ * open(root, context) → { status, runs, close } }. One that the pipeline has nothing for isn't there.
+ */
+const PAGES = [now, projections, deadLetters, feeds, trace, operations, model, data];
+const REPEAT_MS = 5_000;
 
 const main = document.getElementById('main');
 const connection = document.getElementById('connection');
@@ -34,7 +33,8 @@ const context = {
   status: undefined,
   runs: [],
   speeds: new Speeds(),
-  history: newPoints(2),
+  history: new History(),
+  points: undefined,
 };
 /** The codes of errors that signing in again ends. */
 const SIGNED_OUT = ['sign-in-missing', 'unauthenticated'];
@@ -47,15 +47,11 @@ function route() {
   open.page?.close?.();
   context.rest = rest.map(decodeURIComponent);
   document.title = `${page.title} – Millrace`;
-  for (const link of document.querySelectorAll('#pages a')) {
-    if (link.dataset.page === page.id) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
-  }
-  document.querySelector('#pages [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   const root = h('div', { class: 'page' }, h('h1', { text: page.title }));
   main.replaceChildren(root);
   const lacks = (page.needs ?? []).find((name) => !context.can(name));
   open = { id: page.id, page: undefined };
+  showPages();
   if (lacks !== undefined) {
     root.append(failure({ message: `This dashboard does not offer \`${lacks}\`.` }));
     return;
@@ -63,6 +59,35 @@ function route() {
   open.page = page.open(root, context);
   if (context.status) open.page?.status?.(context.status);
   open.page?.runs?.(context.runs);
+}
+
+/** The links to the pages that apply. They are made again only where others do. */
+function showPages() {
+  const shown = PAGES.filter(
+    ({ needs = [], applies = () => true }) =>
+      needs.every((name) => context.can(name)) && applies(context.status, context),
+  );
+  const nav = document.getElementById('pages');
+  const ids = shown.map(({ id }) => id).join(' ');
+  if (nav.dataset.shown !== ids) {
+    nav.dataset.shown = ids;
+    const links = shown.map(({ id, title }) => h('a', { href: `#/${id}`, data: { page: id }, text: title }));
+    nav.replaceChildren(
+      h(
+        'ul',
+        {},
+        links.map((link) => h('li', {}, link)),
+      ),
+    );
+  }
+  for (const link of nav.querySelectorAll('a')) {
+    const isOpen = link.dataset.page === open.id;
+    if (isOpen === link.hasAttribute('aria-current')) continue;
+    link.toggleAttribute('aria-current', isOpen);
+    if (!isOpen) continue;
+    link.setAttribute('aria-current', 'page');
+    link.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }
 }
 
 function received({ at, value, error }) {
@@ -79,7 +104,8 @@ function received({ at, value, error }) {
   context.status = value;
   context.at = Date.parse(at);
   context.speeds.add(context.at, value);
-  addPoint(context.history, Math.round(context.at / 1000), [context.speeds.all(), lagOf(value)?.changes ?? null]);
+  context.points = context.history.add(context.at, value, context.speeds.reading());
+  showPages();
   open.page?.status?.(value);
 }
 
@@ -105,15 +131,6 @@ async function start() {
   context.role = mine.role;
   context.can = (name) => mine.operations.includes(name);
   document.getElementById('sign-out').hidden = !mine.signedIn;
-  document.getElementById('pages').replaceChildren(
-    h(
-      'ul',
-      {},
-      PAGES.filter(({ needs = [] }) => needs.every((name) => context.can(name))).map(({ id, title }) =>
-        h('li', {}, h('a', { href: `#/${id}`, data: { page: id }, text: title })),
-      ),
-    ),
-  );
   route();
   stop = (mine.pollMs === null ? listen : polls(mine.pollMs))({
     status: received,
@@ -134,7 +151,9 @@ async function start() {
 
 function signedOut() {
   say('Signed out', '');
+  context.can = () => false;
   document.getElementById('pages').replaceChildren();
+  delete document.getElementById('pages').dataset.shown;
   document.getElementById('sign-out').hidden = true;
 }
 
@@ -157,6 +176,7 @@ function askToken() {
     event.preventDefault();
     try {
       await signIn(token.value);
+      setInterval(agoAgain, REPEAT_MS);
       await start();
     } catch (error) {
       said.replaceChildren(failure(error));
@@ -179,13 +199,15 @@ document.getElementById('sign-out').addEventListener('click', () => {
     .then(start);
 });
 
+const systemDark = matchMedia('(prefers-color-scheme: dark)');
+const themeChanged = () => document.dispatchEvent(new Event('millrace-theme'));
 document.getElementById('theme').addEventListener('click', () => {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
-  root.dataset.theme = dark ? 'light' : 'dark';
-  localStorage.setItem('millrace-theme', root.dataset.theme);
-  document.dispatchEvent(new Event('millrace-theme'));
+  const { dataset } = document.documentElement;
+  dataset.theme = (dataset.theme ?? (systemDark.matches ? 'dark' : 'light')) === 'dark' ? 'light' : 'dark';
+  localStorage.setItem('millrace-theme', dataset.theme);
+  themeChanged();
 });
+systemDark.addEventListener('change', themeChanged);
 
 addEventListener('hashchange', () => {
   route();
@@ -203,7 +225,8 @@ document.querySelector('.skip').addEventListener('click', (event) => {
 addEventListener('keydown', (event) => {
   const typing = event.target.closest?.('input, select, textarea, dialog');
   if (typing || event.ctrlKey || event.metaKey || event.altKey || !/^[1-9]$/.test(event.key)) return;
-  location.hash = `#/${PAGES[Number(event.key) - 1].id}`;
+  document.querySelectorAll('#pages a')[Number(event.key) - 1]?.click();
 });
 
+setInterval(agoAgain, REPEAT_MS);
 await start();

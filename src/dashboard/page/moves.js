@@ -1,6 +1,6 @@
 // The moves of shard maps, followed while one is in progress.
-import { badge, coded, failure, h, liveTable, loading } from './dom.js';
-import { clip, count, time } from './format.js';
+import { badge, coded, failure, h, liveTable, loading, when } from './dom.js';
+import { clip, count } from './format.js';
 
 const AGAIN_MS = 5_000;
 const ENDED = ['done', 'cancelled'];
@@ -18,7 +18,7 @@ export const movesOf = (maps, context) =>
         { title: 'From', cell: ({ from }) => from },
         { title: 'To', cell: ({ to }) => to },
         { title: 'Step', cell: step },
-        { title: 'Since', moment: true, cell: ({ startedAt }) => time(startedAt) },
+        { title: 'Since', moment: true, cell: ({ startedAt }) => when(startedAt) },
         { title: 'Late writes', number: true, cell: ({ parked }) => count(parked.length) },
       ],
     });

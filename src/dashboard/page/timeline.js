@@ -1,6 +1,6 @@
 // The versions of a projection over time: when each was built, was current and was kept. The view stores the last of it; the
 // audit has what was before.
-import { h, liveTable, section, svg } from './dom.js';
+import { h, liveTable, section, svg, when } from './dom.js';
 import { duration, time } from './format.js';
 
 /** In pixels at the usual size of a text: on a wall both are larger. */
@@ -18,7 +18,7 @@ export function timeline(of, records, now) {
     empty: 'The audit has no change of it.',
     key: ({ id }) => id,
     columns: [
-      { title: 'At', moment: true, cell: ({ at }) => time(at) },
+      { title: 'At', moment: true, cell: ({ at }) => when(at) },
       { title: 'What', cell: ({ verb, arguments: given }) => `${verb} ${given.name}${given.back ? ', back' : ''}` },
       { title: 'Who', cell: ({ actor }) => actor },
       { title: 'Why', cell: ({ arguments: given }) => given.reason || '–' },

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
-import { errors, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
+import { errors, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import { WireError } from '../cosmos/wire/wire.ts';
-import type { WireCall, Reply } from '../cosmos/wire/wire.ts';
 import { blocked, TENANT } from './access.ts';
 import type { Principal, Principals } from './access.ts';
 
@@ -10,19 +9,17 @@ const LIFETIME_S = 3600;
 
 type Keys = Awaited<ReturnType<typeof generateKeyPair>>;
 
-/** A token issuer for tests, with Entra ID's endpoints. It verifies the tokens that it has issued. */
+/** A token issuer for tests. It verifies the tokens that it has issued. */
 export class Issuer {
   readonly #keys: Keys;
-  readonly #secret: string;
   readonly #endpoint: () => string;
   readonly #now: () => number;
   readonly #principals = new Map<string, Principal>();
   /** Tokens that were verified, with their end in milliseconds since 1970. */
   readonly #known = new Map<string, { readonly principal: Principal; readonly until: number }>();
 
-  private constructor(keys: Keys, principals: Principals, secret: string, endpoint: () => string, now: () => number) {
+  private constructor(keys: Keys, principals: Principals, endpoint: () => string, now: () => number) {
     this.#keys = keys;
-    this.#secret = secret;
     this.#endpoint = endpoint;
     this.#now = now;
     for (const [name, given] of Object.entries(principals)) {
@@ -32,16 +29,10 @@ export class Issuer {
   }
 
   /**
-   * @param secret the client secret for the token endpoint
    * @param endpoint returns the server's address, once it listens
    */
-  static async create(
-    principals: Principals,
-    secret: string,
-    endpoint: () => string,
-    now: () => number,
-  ): Promise<Issuer> {
-    return new Issuer(await generateKeyPair('RS256'), principals, secret, endpoint, now);
+  static async create(principals: Principals, endpoint: () => string, now: () => number): Promise<Issuer> {
+    return new Issuer(await generateKeyPair('RS256'), principals, endpoint, now);
   }
 
   get #name(): string {
@@ -57,7 +48,7 @@ export class Issuer {
     const principal = this.#principals.get(name)!;
     const from = Math.floor(this.#now() / 1000);
     const token = await new SignJWT({ oid: principal.id, tid: TENANT, azp: name, ver: '2.0' })
-      .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: 'millrace' })
+      .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
       .setIssuer(this.#name)
       .setSubject(principal.id)
       .setAudience(audience)
@@ -111,58 +102,8 @@ export class Issuer {
     const message = `Provided AAD token is intended for [${String(payload.aud)}]. This database account accepts tokens intended for [${audiences.join(', ')}].`;
     return unauthorized(message, 5008);
   }
-
-  /** Entra ID's endpoints: the configuration, the keys, and tokens by client secret. */
-  async answer({ method, segments, body }: WireCall): Promise<Reply> {
-    const [path = ''] = `${method} /${segments.slice(1).join('/')}`.split('?', 1);
-    if (path === 'GET /v2.0/.well-known/openid-configuration') return json(200, this.#configuration());
-    if (path === 'GET /discovery/v2.0/keys') {
-      const key = await exportJWK(this.#keys.publicKey);
-      return json(200, { keys: [{ ...key, kid: 'millrace', use: 'sig', alg: 'RS256' }] });
-    }
-    if (path !== 'POST /oauth2/v2.0/token') return json(404, { error: 'not_found', message: `There is no ${path}.` });
-    const form = new URLSearchParams(body.toString());
-    const [scope] = (form.get('scope') ?? '').split(' ');
-    if (form.get('grant_type') !== 'client_credentials' || !scope?.endsWith('/.default')) {
-      return denied('invalid_request', 'Only client credentials are supported, with a scope that ends in /.default.');
-    }
-    const name = form.get('client_id') ?? '';
-    if (!this.#principals.has(name) || form.get('client_secret') !== this.#secret) {
-      const names = this.names.join(', ');
-      return denied(
-        'invalid_client',
-        `The client_id must be one of ${names}, and the client_secret must be the account's key.`,
-      );
-    }
-    const { token } = await this.token(name, scope.slice(0, -'/.default'.length));
-    return json(200, {
-      token_type: 'Bearer',
-      expires_in: LIFETIME_S,
-      ext_expires_in: LIFETIME_S,
-      access_token: token,
-    });
-  }
-
-  #configuration(): object {
-    const base = `${this.#endpoint()}${TENANT}`;
-    return {
-      issuer: this.#name,
-      token_endpoint: `${base}/oauth2/v2.0/token`,
-      authorization_endpoint: `${base}/oauth2/v2.0/authorize`,
-      end_session_endpoint: `${base}/oauth2/v2.0/logout`,
-      jwks_uri: `${base}/discovery/v2.0/keys`,
-      token_endpoint_auth_methods_supported: ['client_secret_post'],
-      response_types_supported: ['token'],
-      subject_types_supported: ['pairwise'],
-      id_token_signing_alg_values_supported: ['RS256'],
-      scopes_supported: ['.default'],
-    };
-  }
 }
 
-const json = (status: number, value: object): Reply => ({ status, headers: {}, text: JSON.stringify(value) });
-const denied = (error: string, description: string): Reply =>
-  json(401, { error, error_description: description, message: description });
 const unauthorized = (why: string, substatus: number): WireError => new WireError(401, blocked(why), substatus);
 
 /** The object id of a principal: always the same for the same name. */

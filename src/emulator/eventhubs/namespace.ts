@@ -10,7 +10,8 @@ export interface HubOptions {
 
 export interface Hub {
   readonly name: string;
-  readonly createdAt: number;
+  /** Milliseconds since 1970. */
+  createdAt: number;
   readonly partitions: readonly PartitionLog[];
   /** In lower case: names in Event Hubs are not case-sensitive. */
   readonly consumerGroups: ReadonlySet<string>;

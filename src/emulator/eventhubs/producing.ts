@@ -1,7 +1,7 @@
 import type { EventContext } from 'rhea';
 import rhea from 'rhea';
 import { isObject } from '../../base/json.ts';
-import { partitionOf } from '../../base/partition-hash.ts';
+import { partitionOf } from '../../base/event-hub-partition.ts';
 import type { HubEntity, Hub } from './namespace.ts';
 import type { NewEvent, PartitionLog } from './partition-log.ts';
 

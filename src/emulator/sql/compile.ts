@@ -10,11 +10,12 @@ import { inner } from './scope.ts';
 import { SqlError } from './tokens.ts';
 import { compares, define, differs, equals, member, rank } from './values.ts';
 
-/** The cost of calling a function, and of evaluating one part of an expression. */
-const CALL_STEPS = 50;
-const PART_STEPS = 10;
+/** The cost of calling a function, of reading a field, and of evaluating one part of an expression. */
+const CALL_STEPS = 150;
+const MEMBER_STEPS = 60;
+const PART_STEPS = 15;
 /** The cost of beginning a subquery. */
-const QUERY_STEPS = 500;
+const QUERY_STEPS = 800;
 
 /** Functions that the service has and this engine lacks. */
 const ABSENT = /^(?:ST_|FULLTEXT|VECTORDISTANCE$|RRF$)/;
@@ -37,11 +38,16 @@ export function compile(expr: Expr, scope: Scope): Eval {
     case 'member':
       return memberOf(expr.of, expr.key, scope);
     case 'unary':
-      return unary(expr.op, compile(expr.of, scope));
+      return counted(unary(expr.op, compile(expr.of, scope)), PART_STEPS, scope);
     case 'binary':
+      if (expr.op === 'AND' || expr.op === 'OR') return logic(expr, expr.op === 'OR', scope);
       return binary(expr.op, compile(expr.left, scope), compile(expr.right, scope), scope);
     case 'between':
-      return between(compile(expr.of, scope), compile(expr.low, scope), compile(expr.high, scope));
+      return counted(
+        between(compile(expr.of, scope), compile(expr.low, scope), compile(expr.high, scope)),
+        2 * PART_STEPS,
+        scope,
+      );
     case 'in': {
       const of = compile(expr.of, scope);
       const list = expr.list.map((item) => compile(item, scope));
@@ -56,7 +62,7 @@ export function compile(expr: Expr, scope: Scope): Eval {
       return like(expr, scope);
     case 'choice': {
       const [test, yes, no] = [compile(expr.test, scope), compile(expr.yes, scope), compile(expr.no, scope)];
-      return (row) => (test(row) === true ? yes(row) : no(row));
+      return counted((row) => (test(row) === true ? yes(row) : no(row)), PART_STEPS, scope);
     }
     case 'call':
       return call(expr.name, expr.args, expr.at, scope);
@@ -85,6 +91,14 @@ export function compile(expr: Expr, scope: Scope): Eval {
       break;
   }
   return subquery(expr.use, expr.query, scope);
+}
+
+/** The same, and its work. */
+function counted(of: Eval, steps: number, { tools: { meter } }: Scope): Eval {
+  return (row) => {
+    meter.work(steps);
+    return of(row);
+  };
 }
 
 function like({ of, pattern, escape }: Expr & { kind: 'like' }, scope: Scope): Eval {
@@ -116,10 +130,10 @@ function memberOf(of: Expr, key: Expr, scope: Scope): Eval {
   const object = compile(of, scope);
   if (key.kind === 'constant') {
     const { value } = key;
-    return (row) => member(object(row), value);
+    return counted((row) => member(object(row), value), MEMBER_STEPS, scope);
   }
   const name = compile(key, scope);
-  return (row) => member(object(row), name(row));
+  return counted((row) => member(object(row), name(row)), MEMBER_STEPS, scope);
 }
 
 function unary(op: string, of: Eval): Eval {
@@ -151,14 +165,25 @@ const ARITHMETIC: Record<string, (a: number, b: number) => number> = {
   '>>>': (a, b) => a >>> b,
 };
 
-/** Three-valued logic: a side that isn't true or false is undefined, and only the other side can decide the result. */
-function logic(left: Eval, right: Eval, settling: boolean): Eval {
+/**
+ * Three-valued logic: a part that isn't true or false is undefined, and only another part can decide the result. A chain of
+ * parts is one loop, because a long one nested in itself has no room on the stack.
+ */
+function logic(expr: Expr & { kind: 'binary' }, decisive: boolean, scope: Scope): Eval {
+  const { meter } = scope.tools;
+  const chained: Expr[] = [];
+  let first: Expr = expr;
+  for (; first.kind === 'binary' && first.op === expr.op; first = first.left) chained.push(first.right);
+  const parts = [first, ...chained.toReversed()].map((part) => compile(part, scope));
   return (row) => {
-    const a = left(row);
-    if (a === settling) return settling;
-    const b = right(row);
-    if (b === settling) return settling;
-    return a === !settling && b === !settling ? !settling : undefined;
+    let isSure = true;
+    for (const part of parts) {
+      meter.work(PART_STEPS);
+      const value = part(row);
+      if (value === decisive) return decisive;
+      if (value !== !decisive) isSure = false;
+    }
+    return isSure ? !decisive : undefined;
   };
 }
 
@@ -186,10 +211,6 @@ function between(of: Eval, low: Eval, high: Eval): Eval {
 function binary(op: string, left: Eval, right: Eval, scope: Scope): Eval {
   const { meter } = scope.tools;
   switch (op) {
-    case 'AND':
-      return logic(left, right, false);
-    case 'OR':
-      return logic(left, right, true);
     case '??':
       return (row) => {
         const value = left(row);

@@ -1,5 +1,13 @@
-import { fn, isNumber } from './fn.ts';
+import { fn as plain, isNumber } from './fn.ts';
 import type { Fn } from './fn.ts';
+
+/** The cost of reading and writing a date. */
+const DATE_STEPS = 700;
+const fn = (least: number, most: number, call: Fn['call']): Fn =>
+  plain(least, most, (args, tools) => {
+    tools.meter.work(DATE_STEPS);
+    return call(args, tools);
+  });
 
 // Dates are ISO 8601 texts in UTC with seven digits of a second, as the service writes them. Ticks are 100 ns, counted
 // from 1970 (ASM-E60).

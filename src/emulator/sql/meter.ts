@@ -1,7 +1,7 @@
 import { SqlError } from './tokens.ts';
 
-/** Steps of about a nanosecond: a query with more would block all others for seconds. */
-const MAX_STEPS = 3e9;
+/** Steps of about a nanosecond: a query with more would block all others for over a second. */
+const MAX_STEPS = 8e8;
 /** A longer text fits into no answer. */
 const MAX_TEXT = 4 * 1024 * 1024;
 /** Most characters made for one row. */

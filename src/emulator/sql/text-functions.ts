@@ -5,8 +5,10 @@ import { rank } from './values.ts';
 
 /** "REPLICATE" in the query reference. */
 const MAX_REPLICATED = 10_000;
-/** The cost of searching a text in another, for each character. */
-const SEARCH_STEPS = 2;
+/** The cost of searching a text in another, for each character, of making it small letters, and of each place where it is found. */
+const SEARCH_STEPS = 3;
+const FOLD_STEPS = 4;
+const FOUND_STEPS = 40;
 /** The cost of splitting a text into its characters, and of parsing it as JSON. */
 const REVERSE_STEPS = 60;
 const PARSE_STEPS = 20;
@@ -18,7 +20,7 @@ const text = (of: (value: string) => unknown): Fn => fn(1, 1, ([value]) => (isSt
 const search = (of: (text: string, part: string) => boolean): Fn =>
   fn(2, 3, ([a, b, ignoreCase = false], { meter }) => {
     if (!isString(a) || !isString(b) || typeof ignoreCase !== 'boolean') return undefined;
-    meter.work((a.length + b.length) * SEARCH_STEPS);
+    meter.work((a.length + b.length) * (ignoreCase ? SEARCH_STEPS + FOLD_STEPS : SEARCH_STEPS));
     return ignoreCase ? of(a.toLowerCase(), b.toLowerCase()) : of(a, b);
   });
 
@@ -47,15 +49,20 @@ function replace(value: unknown, part: unknown, by: unknown, { meter }: Tools): 
   let count = 0;
   for (const _ of occurrences(value, part)) count++;
   meter.text(value.length + count * (by.length - part.length));
+  meter.work(count * FOUND_STEPS);
   return split(value, part, meter).join(by);
 }
 
 function split(value: string, by: string, meter: Tools['meter']): string[] {
   meter.work((value.length + by.length) * SEARCH_STEPS);
-  if (by === '') return Array.from(value);
+  if (by === '') {
+    meter.work(value.length * REVERSE_STEPS);
+    return Array.from(value);
+  }
   const pieces: string[] = [];
   let begin = 0;
   for (const at of occurrences(value, by)) {
+    meter.work(FOUND_STEPS);
     pieces.push(value.slice(begin, at));
     begin = at + by.length;
   }

@@ -112,7 +112,7 @@ export class DeadLetters {
   }
 
   /** Removes the letters that the applied changes have replaced by newer versions. */
-  async settle(projection: string, applied: readonly Change[], progress?: () => void): Promise<void> {
+  async resolve(projection: string, applied: readonly Change[], progress?: () => void): Promise<void> {
     const known = await this.#known(projection);
     if (known.size === 0) return;
     const newest = new Map<string, Version>();
@@ -123,7 +123,7 @@ export class DeadLetters {
       if (!before || compareVersions(change.version, before) !== 'older') newest.set(id, change.version);
     }
     await inBatches([...newest], async (some) => {
-      await this.#settleTogether(projection, some, known);
+      await this.#resolveTogether(projection, some, known);
       progress?.();
     });
   }
@@ -192,7 +192,7 @@ export class DeadLetters {
   async #store(projection: string, entries: readonly Entry[], now: Date, options: ParkOptions): Promise<void> {
     if (entries.length === 0) return;
     const known = await this.#known(projection);
-    // A change that was once stored needs no letter again, even if that was settled, redriven or discarded since.
+    // A change that was once stored needs no letter again, even if that was resolved, redriven or discarded since.
     const due = newestOf(entries).filter((entry) => !isStored(known.get(entry.id), entry, options));
     await inBatches(due, async (some) => {
       await this.#storeTogether(projection, some, now, known, options);
@@ -262,7 +262,7 @@ export class DeadLetters {
     await (after === before ? this.#forget({ ...kept, pk }, before) : this.#forget(before, kept ?? {}));
   }
 
-  async #settleTogether(
+  async #resolveTogether(
     projection: string,
     applied: readonly (readonly [id: string, version: Version])[],
     known: Map<string, Parked>,

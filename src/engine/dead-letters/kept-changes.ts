@@ -21,7 +21,7 @@ const IN_BLOB = 1_000_000;
 /** Bytes of a part; base64 adds a third. */
 const PART = 1_000_000;
 
-interface Part {
+interface LetterPart {
   readonly id: string;
   readonly pk: string;
   readonly kind: 'dead-letter-part';
@@ -56,7 +56,7 @@ export class KeptChanges {
     if (blob !== undefined) return { blob };
     const parts = { name: randomUUID(), count: Math.ceil(bytes.length / PART) };
     for (let n = 0; n < parts.count; n++) {
-      const part: Part = {
+      const part: LetterPart = {
         id: partId(parts.name, n),
         pk,
         kind: 'dead-letter-part',
@@ -71,7 +71,7 @@ export class KeptChanges {
   /** Writes the parts of a change into another state container too. A blob is reached from everywhere. */
   async copyTo(other: Container, pk: string, { parts }: Kept): Promise<void> {
     for (let n = 0; n < (parts?.count ?? 0); n++) {
-      const part = await readItem<Part>(this.#state.item(partId(parts?.name ?? '', n), pk));
+      const part = await readItem<LetterPart>(this.#state.item(partId(parts?.name ?? '', n), pk));
       if (part) await withRetry(() => other.items.upsert(part), { reads: true });
     }
   }
@@ -86,7 +86,7 @@ export class KeptChanges {
     const read: Buffer[] = [];
     for (let n = 0; n < parts.count; n++) {
       const item = this.#state.item(partId(parts.name, n), pk);
-      const part = await readItem<Part>(item);
+      const part = await readItem<LetterPart>(item);
       if (!part) return undefined;
       read.push(Buffer.from(part.bytes, 'base64'));
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import type { ContainerClient } from '@azure/storage-blob';
+import type { ErasableStore } from '../../access/blob-store.ts';
 import { MillraceError, UsageError } from '../../base/errors.ts';
 import { ENGINE_ERRORS } from '../errors.ts';
 
@@ -16,7 +16,8 @@ export interface LetterBodies {
 
 /** A folder beside the archive's blobs. Their names start with a projection and its version, so they can't collide. */
 export const LETTER_BODIES = 'dead-letters';
-const MOST_TRIES = 4;
+/** There is no storage account, or no container in it. */
+const NONE = new Set(['setting-missing', 'storage-container-missing']);
 /** A change has at most two documents of 2 MB, and an event at most 20 MB. A larger blob was not written by Millrace. */
 const LARGEST = 64 * 1024 * 1024;
 
@@ -33,19 +34,17 @@ export class LetterBodyDamaged extends MillraceError<'letter-body-damaged'> {
   }
 }
 
+/** Of a storage account, what letters need. */
+type Blobs = Pick<ErasableStore, 'put' | 'read' | 'remove'>;
+
 /** Blobs in the storage account of the settings. Each `put` creates a new blob, so `remove` never removes another's. */
-export function letterBodies(services: { blobs(): Promise<ContainerClient> }): LetterBodies {
-  const asked = async <T>(ask: (container: ContainerClient) => Promise<T>): Promise<T | undefined> => {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await ask(await services.blobs());
-      } catch (error) {
-        if (error instanceof UsageError && error.code === 'setting-missing') return undefined;
-        const { statusCode } = error as { statusCode?: number };
-        if (statusCode === 404) return undefined;
-        // A retry is safe: it writes the same content to the same blob.
-        if (tries >= MOST_TRIES || (statusCode !== undefined && statusCode < 500 && statusCode !== 429)) throw error;
-      }
+export function letterBodies(services: { blobs(): Promise<{ open(): Blobs }> }): LetterBodies {
+  const asked = async <T>(ask: (blobs: Blobs) => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await ask((await services.blobs()).open());
+    } catch (error) {
+      if (error instanceof UsageError && NONE.has(error.code)) return undefined;
+      throw error;
     }
   };
   return {
@@ -53,21 +52,16 @@ export function letterBodies(services: { blobs(): Promise<ContainerClient> }): L
       if (Buffer.byteLength(text) > LARGEST) return undefined;
       const name = `${LETTER_BODIES}/${randomUUID()}.json.gz`;
       const bytes = await pack(text);
-      return asked(async (container) => {
-        await container.getBlockBlobClient(name).upload(bytes, bytes.length);
+      return asked(async (blobs) => {
+        await blobs.put(name, bytes, null);
         return name;
       });
     },
     read: async (name) => {
-      const bytes = await asked(async (container) => {
-        const blob = container.getBlobClient(name);
-        const { contentLength = 0 } = await blob.getProperties();
-        return contentLength > LARGEST ? 'too large' : blob.downloadToBuffer(0, contentLength);
-      });
-      if (bytes === undefined) return undefined;
-      if (bytes === 'too large') throw new LetterBodyDamaged(name, 'it is larger than any change');
+      const stored = await asked((blobs) => blobs.read(name));
+      if (stored === undefined) return undefined;
       try {
-        return (await unpack(bytes, { maxOutputLength: LARGEST })).toString();
+        return (await unpack(stored.bytes, { maxOutputLength: LARGEST })).toString();
       } catch (error) {
         const { code } = error as { code?: unknown };
         const why =
@@ -76,7 +70,7 @@ export function letterBodies(services: { blobs(): Promise<ContainerClient> }): L
       }
     },
     remove: async (name) => {
-      await asked((container) => container.getBlobClient(name).deleteIfExists());
+      await asked((blobs) => blobs.remove(name));
     },
   };
 }

@@ -2,10 +2,10 @@ import type { FeedRange } from '../../cosmos/ranges.ts';
 import type { Key } from '../../feed/reading/change.ts';
 import { contains, overlaps, without } from '../../feed/reading/position.ts';
 import { type Head, type QueueEntry, REGISTER, type Register, headId } from './documents.ts';
-import { type BacklogStore, type Stored, type DeferredWrite, written } from './store.ts';
+import { type DeferredStore, type Stored, type DeferredWrite, written } from './store.ts';
 
-export interface BacklogOptions {
-  readonly store: BacklogStore;
+export interface DeferredOptions {
+  readonly store: DeferredStore;
   readonly range: FeedRange;
   /** Unique for each window of a tenure. */
   readonly token: string;
@@ -15,8 +15,8 @@ export interface BacklogOptions {
   readonly confirm: () => Promise<void>;
 }
 
-/** The queues of a range; undefined if no tenure has set changes of it aside since the last of them was emptied. */
-export async function queuesThere({ store, range }: BacklogOptions): Promise<readonly QueueEntry[] | undefined> {
+/** The queues of a range; undefined if no tenure has deferred changes of it since the last of them was emptied. */
+export async function queuesThere({ store, range }: DeferredOptions): Promise<readonly QueueEntry[] | undefined> {
   const register = await store.read<Register>(REGISTER);
   const { owners = [], queues = [] } = register?.body ?? {};
   const own = queues.filter((queue) => overlaps(queue, range));
@@ -24,12 +24,12 @@ export async function queuesThere({ store, range }: BacklogOptions): Promise<rea
 }
 
 /**
- * Takes a range over: from now on no other tenure can set a change of it aside (TEN-F6). Queues of earlier tenures are
+ * Takes a range over: from now on no other tenure can defer a change of it (TEN-F6). Queues of earlier tenures are
  * closed. They count up to `position`: what they hold above it, this tenure reads from the feed itself. They are closed
  * only after the lease is confirmed, because a host that lost it long ago may come this far. A queue of a part of the range
  * stays open: the range is split already, and this host doesn't know yet.
  */
-export async function claim(options: BacklogOptions, position: number): Promise<readonly QueueEntry[]> {
+export async function claim(options: DeferredOptions, position: number): Promise<readonly QueueEntry[]> {
   const { store, range } = options;
   for (;;) {
     const queues = await enter(options);
@@ -46,7 +46,7 @@ export async function claim(options: BacklogOptions, position: number): Promise<
  * Takes a range over for which there was nothing to claim when the window began. False: there is now, so another window
  * has the range.
  */
-export async function claimEmpty(options: BacklogOptions): Promise<boolean> {
+export async function claimEmpty(options: DeferredOptions): Promise<boolean> {
   let queues;
   while (!(queues = await enter(options)));
   await options.confirm();
@@ -54,7 +54,7 @@ export async function claimEmpty(options: BacklogOptions): Promise<boolean> {
 }
 
 /** Enters the tenure in the register. Returns the queues of its range; undefined: another was faster. */
-async function enter({ store, range, token }: BacklogOptions): Promise<QueueEntry[] | undefined> {
+async function enter({ store, range, token }: DeferredOptions): Promise<QueueEntry[] | undefined> {
   const register = await store.read<Register>(REGISTER);
   const { owners = [], queues = [] } = register?.body ?? {};
   const others = owners.flatMap((owner) => without(owner, range).map((part) => ({ ...part, token: owner.token })));

@@ -4,24 +4,24 @@ import { failureOf } from '../../cosmos/failure.ts';
 import type { Meter } from '../../cosmos/budget/charge-meter.ts';
 import { transact } from '../../cosmos/transact.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
-import type { BacklogStore, Stored, DeferredWrite } from './store.ts';
+import type { DeferredStore, Stored, DeferredWrite } from './store.ts';
 
 /** Another host wrote first. */
 const RACES = new Set(['precondition', 'conflict', 'not-found']);
 
-/** What the state container adds to each document of a backlog. */
+/** What the state container adds to each document of a queue. */
 interface Shell {
   readonly pk: string;
-  readonly type: 'millrace.backlog';
+  readonly type: 'millrace.deferred';
   readonly format?: number;
   readonly _etag: string;
 }
 
-/** The `pk` of what is set aside of a source container; without one the beginning of all of a pipeline. */
-export const backlogPartition = (pipeline: string, source = ''): string => `backlog|${pipeline}|${source}`;
+/** The `pk` of what is deferred of a source container; without one the beginning of all of a pipeline. */
+export const deferredPartition = (pipeline: string, source = ''): string => `deferred|${pipeline}|${source}`;
 
-/** The backlog of a pipeline for one source container, in the state container. A host without its lease sends no request (PROC-L1). */
-export class CosmosBacklogStore implements BacklogStore {
+/** The queues of a pipeline for one source container, in the state container. A host without its lease sends no request (PROC-L1). */
+export class CosmosDeferredStore implements DeferredStore {
   readonly #state: Container;
   readonly #pk: string;
   readonly #fence: Fence;
@@ -34,7 +34,7 @@ export class CosmosBacklogStore implements BacklogStore {
     meter: Meter,
   ) {
     this.#state = state;
-    this.#pk = backlogPartition(of.pipeline, of.source);
+    this.#pk = deferredPartition(of.pipeline, of.source);
     this.#fence = fence;
     this.#meter = meter;
   }
@@ -83,7 +83,7 @@ export class CosmosBacklogStore implements BacklogStore {
       return conditional;
     }
     const { _etag: _, ...body } = write.body as Partial<Shell>;
-    const document = { ...body, pk: this.#pk, type: 'millrace.backlog', ...formatOf('backlog') };
+    const document = { ...body, pk: this.#pk, type: 'millrace.deferred', ...formatOf('deferred') };
     const resourceBody = document as unknown as JSONObject & { id: string };
     if (write.kind === 'create') return { operationType: 'Create', resourceBody };
     return { operationType: 'Replace', id: write.id, resourceBody, ifMatch: write.ifMatch };

@@ -10,12 +10,12 @@ import {
   type QueueEntry,
   REGISTER,
   type Register,
-  type SetAside,
+  type DeferredChange,
   bundleId,
   bundlesOf,
   headId,
 } from './documents.ts';
-import { type BacklogOptions, claim, claimEmpty, queuesThere } from './claim.ts';
+import { type DeferredOptions, claim, claimEmpty, queuesThere } from './claim.ts';
 import { marked } from './pace.ts';
 import { type Stored, type DeferredWrite, written } from './store.ts';
 
@@ -25,56 +25,56 @@ export interface Portion {
   readonly number: number;
   /** True: no bundle before it is left. */
   readonly leads: boolean;
-  readonly due: readonly SetAside[];
+  readonly due: readonly DeferredChange[];
   /** The bundle as it was read, and what stays in it. */
   readonly bundle: Stored<Bundle>;
-  readonly rest: readonly SetAside[];
+  readonly rest: readonly DeferredChange[];
 }
 
 /**
- * The changes of a range that are set aside, by tenant (docs/SPEC-tenants.md). One object serves one window of a tenure,
- * from the position at which the window begins. While a tenant has a queue here, all of its later changes are set aside
+ * The changes of a range that are deferred, by tenant (docs/SPEC-tenants.md). One object serves one window of a tenure,
+ * from the position at which the window begins. While a tenant has a queue here, all of its later changes are deferred
  * too (TEN-F3). Pages must be given one after the other; draining may run beside that.
  */
-export class Backlog {
-  readonly #options: BacklogOptions;
+export class DeferredQueues {
+  readonly #options: DeferredOptions;
   /** The queues of each tenant that may hold changes of this range, the oldest first. */
   readonly #queues = new Map<string, QueueEntry[]>();
   #made = 0;
   #claimed = false;
 
-  private constructor(options: BacklogOptions) {
+  private constructor(options: DeferredOptions) {
     this.#options = options;
   }
 
   /**
-   * Opens the backlog of a range for a window that begins at `position`. Claims the range only if an earlier tenure has
-   * set changes aside; otherwise at the first change. So where no tenant is over its share this is one read.
+   * Opens the queues of a range for a window that begins at `position`. Claims the range only if an earlier tenure has
+   * deferred changes; otherwise at the first change. So where no tenant is over its share this is one read.
    */
-  static async open(options: BacklogOptions, position: number): Promise<Backlog> {
-    const backlog = new Backlog(options);
-    if (!(await queuesThere(options))) return backlog;
-    for (const queue of await claim(options, position)) backlog.#add(queue);
-    backlog.#claimed = true;
-    return backlog;
+  static async open(options: DeferredOptions, position: number): Promise<DeferredQueues> {
+    const deferred = new DeferredQueues(options);
+    if (!(await queuesThere(options))) return deferred;
+    for (const queue of await claim(options, position)) deferred.#add(queue);
+    deferred.#claimed = true;
+    return deferred;
   }
 
-  /** The tenants whose changes are set aside now. */
+  /** The tenants whose changes are deferred now. */
   get tenants(): string[] {
     return [...this.#queues.keys()];
   }
 
-  /** Whether the next changes of a tenant must be set aside, whatever its share. */
+  /** Whether the next changes of a tenant must be deferred, even within its share. */
   holds(tenant: string): boolean {
     return this.#queues.has(tenant);
   }
 
   /**
-   * Sets changes of a tenant aside. They must be in feed order, and be all changes of the tenant that their page has.
+   * Defers changes of a tenant. They must be in feed order, and be all changes of the tenant that their page has.
    * Resolves when they are durable: only then may the watermark pass them (TEN-F4).
    * @throws MillraceError `overtaken` if another tenure has taken the range over
    */
-  async setAside(tenant: string, changes: readonly Change[]): Promise<void> {
+  async defer(tenant: string, changes: readonly Change[]): Promise<void> {
     for (const bundles of inBatches(bundlesOf(changes))) while (!(await this.#append(tenant, bundles)));
   }
 
@@ -135,7 +135,7 @@ export class Backlog {
   }
 
   /** False: the queue was closed or removed meanwhile; try again. */
-  async #append(tenant: string, bundles: readonly (readonly SetAside[])[]): Promise<boolean> {
+  async #append(tenant: string, bundles: readonly (readonly DeferredChange[])[]): Promise<boolean> {
     const { store, range, token } = this.#options;
     const open = this.#queues.get(tenant)?.find(({ id }) => id.startsWith(`${token}|`));
     if (open) {
@@ -195,19 +195,19 @@ const upTo = ({ bounds = [] }: Head, hash: string): number =>
   bounds.find((bound) => holds(bound, hash))?.upTo ?? Infinity;
 
 const lost = ({ min, max }: FeedRange) =>
-  sharedError('overtaken', `Another host sets changes of the range ${min}-${max} aside`, {
+  sharedError('overtaken', `Another host defers changes of the range ${min}-${max}`, {
     hint: 'Nothing to do: the other host reads these changes.',
   });
 
-const creations = (queue: string, from: number, bundles: readonly (readonly SetAside[])[]): DeferredWrite[] =>
+const creations = (queue: string, from: number, bundles: readonly (readonly DeferredChange[])[]): DeferredWrite[] =>
   bundles.map((items, at) => {
     const body: Bundle = { id: bundleId(queue, from + at), items };
     return { kind: 'create', id: body.id, body };
   });
 
 /** Bundles that fit one batch, together with the head and the register. */
-function inBatches(bundles: readonly (readonly SetAside[])[]): (readonly SetAside[])[][] {
-  const batches: (readonly SetAside[])[][] = [];
+function inBatches(bundles: readonly (readonly DeferredChange[])[]): (readonly DeferredChange[])[][] {
+  const batches: (readonly DeferredChange[])[][] = [];
   let left = 0;
   for (const bundle of bundles) {
     const bytes = Buffer.byteLength(JSON.stringify(bundle));

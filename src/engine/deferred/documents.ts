@@ -1,8 +1,8 @@
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import type { Change, Identity, Version } from '../../feed/reading/change.ts';
 
-/** A change that was set aside: which document in which version. It holds no body, because the source is read again. */
-export interface SetAside extends Identity {
+/** A change that was deferred: which document in which version. It holds no body, because the source is read again. */
+export interface DeferredChange extends Identity {
   readonly type: string;
   readonly version: Version;
   /** As in the change. */
@@ -11,7 +11,7 @@ export interface SetAside extends Identity {
   readonly op: Change['op'];
 }
 
-/** The place of a tenure in the register: the part of the hash space that it may set changes of aside. */
+/** The place of a tenure in the register: the part of the hash space that it may defer changes of. */
 export interface Owner extends FeedRange {
   readonly token: string;
 }
@@ -53,7 +53,7 @@ export interface Head {
 
 export interface Bundle {
   readonly id: string;
-  readonly items: readonly SetAside[];
+  readonly items: readonly DeferredChange[];
 }
 
 export const REGISTER = 'register';
@@ -63,7 +63,7 @@ export const bundleId = (queue: string, number: number): string => `bundle|${que
 /** Changes in one bundle. With the longest key and id an item has under 4 KB, so a bundle stays far below 2 MB. */
 export const BUNDLE = 100;
 
-export const setAsideOf = ({ container, key, id, type, version, feedLsn, at, op }: Change): SetAside => ({
+export const deferredChangeOf = ({ container, key, id, type, version, feedLsn, at, op }: Change): DeferredChange => ({
   container,
   key,
   id,
@@ -75,10 +75,10 @@ export const setAsideOf = ({ container, key, id, type, version, feedLsn, at, op 
 });
 
 /** Changes in feed order as the items of bundles. Of a document only its last change is kept. */
-export function bundlesOf(changes: readonly Change[]): SetAside[][] {
+export function bundlesOf(changes: readonly Change[]): DeferredChange[][] {
   const last = new Map(changes.map((change) => [identityOf(change), change]));
-  const items = changes.filter((change) => last.get(identityOf(change)) === change).map(setAsideOf);
-  const bundles: SetAside[][] = [];
+  const items = changes.filter((change) => last.get(identityOf(change)) === change).map(deferredChangeOf);
+  const bundles: DeferredChange[][] = [];
   for (let from = 0; from < items.length; from += BUNDLE) bundles.push(items.slice(from, from + BUNDLE));
   return bundles;
 }

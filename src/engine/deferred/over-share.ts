@@ -2,7 +2,7 @@
 const LEAST_PART = 1 / 16;
 
 /**
- * The tenants whose further changes are set aside: the window is full, and they have at least twice as many unacknowledged
+ * The tenants whose further changes are deferred: the window is full, and they have at least twice as many unacknowledged
  * changes in it as each tenant would get, if one more came that isn't there yet. Where all have about as many, none has:
  * then reading waits.
  * @param held the number of unacknowledged changes by tenant, of tenants that have any

@@ -1,4 +1,4 @@
-// What is set aside of a source container, for those who are no tenure: they read and change nothing.
+// What is deferred of a source container, for those who are no tenure: they read and change nothing.
 import type { Container } from '@azure/cosmos';
 import { systemClock } from '../../base/clock.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
@@ -6,19 +6,19 @@ import { Meter } from '../../cosmos/budget/charge-meter.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import { type SourceContainer, tenantOfKey } from '../../feed/reading/mapper.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
-import { CosmosBacklogStore } from './cosmos-store.ts';
+import { CosmosDeferredStore } from './cosmos-store.ts';
 import {
   type Bundle,
   type Head,
   type QueueEntry,
   REGISTER,
   type Register,
-  type SetAside,
+  type DeferredChange,
   bundleId,
   headId,
 } from './documents.ts';
 import { type Pace, paceOf } from './pace.ts';
-import type { BacklogStore } from './store.ts';
+import type { DeferredStore } from './store.ts';
 
 /** What waits in one queue. */
 export interface Waiting extends FeedRange {
@@ -30,25 +30,25 @@ export interface Waiting extends FeedRange {
   readonly pace?: Pace;
 }
 
-export interface BacklogOf {
+export interface DeferredOf {
   readonly pipeline: string;
   /** The source container's name. */
   readonly source: string;
 }
 
-/** The backlog of a source container, to be read. */
-export function backlogOf(state: Container, of: BacklogOf, signal: AbortSignal): Registered {
-  return new Registered(new CosmosBacklogStore(state, of, untilStopped(signal), new Meter()));
+/** The queues of a source container, to be read. */
+export function registeredOf(state: Container, of: DeferredOf, signal: AbortSignal): Registered {
+  return new Registered(new CosmosDeferredStore(state, of, untilStopped(signal), new Meter()));
 }
 
 /**
- * Reads what is set aside, as it is now (ASM-A13). Who judges by stored positions reads these first: what a position has
+ * Reads what is deferred, as it is now (ASM-A13). Who judges by stored positions reads these first: what a position has
  * passed is then applied, parked, or still in a queue that is read here (TEN-F4).
  */
 export class Registered {
-  readonly #store: Pick<BacklogStore, 'read'>;
+  readonly #store: Pick<DeferredStore, 'read'>;
 
-  constructor(store: Pick<BacklogStore, 'read'>) {
+  constructor(store: Pick<DeferredStore, 'read'>) {
     this.#store = store;
   }
 
@@ -76,8 +76,8 @@ export class Registered {
     return (await Promise.all((await this.queues()).map(of))).flat();
   }
 
-  /** The changes that are set aside, bundle by bundle, those of a tenant and range in feed order. */
-  async *changes(): AsyncGenerator<readonly SetAside[]> {
+  /** The changes that are deferred, bundle by bundle, those of a tenant and range in feed order. */
+  async *changes(): AsyncGenerator<readonly DeferredChange[]> {
     for (const { id } of await this.queues()) {
       const head = await this.#store.read<Head>(headId(id));
       for (let number = head?.body.first ?? 0; number < (head?.body.next ?? 0); number++)
@@ -85,12 +85,12 @@ export class Registered {
     }
   }
 
-  async #items(queue: string, number: number): Promise<readonly SetAside[]> {
+  async #items(queue: string, number: number): Promise<readonly DeferredChange[]> {
     return (await this.#store.read<Bundle>(bundleId(queue, number)))?.body.items ?? [];
   }
 }
 
-/** Whether a change of a document may be set aside, while these tenants have queues: also if its key names no tenant. */
+/** Whether a change of a document may be deferred, while these tenants have queues: also if its key names no tenant. */
 export function mayWait(
   tenants: ReadonlySet<string>,
   source: Pick<SourceContainer, 'keyPaths' | 'tenant'>,

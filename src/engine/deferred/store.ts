@@ -9,8 +9,8 @@ export type DeferredWrite =
   | { readonly kind: 'replace'; readonly id: string; readonly body: object; readonly ifMatch: string }
   | { readonly kind: 'remove'; readonly id: string; readonly ifMatch: string };
 
-/** The documents of one backlog. They are in one logical partition, so that a batch covers them. */
-export interface BacklogStore {
+/** The queues of one source container. They are in one logical partition, so that a batch covers them. */
+export interface DeferredStore {
   /** The document as it is now: not from a replica that lags (ASM-A13). Undefined: there is none. */
   read<T>(id: string): Promise<Stored<T> | undefined>;
   /**

@@ -1,13 +1,13 @@
-// What is stored of backlogs, also of containers that the pipeline no longer reads.
+// What is stored of queues, also of containers that the pipeline no longer reads.
 import type { Container } from '@azure/cosmos';
 import pMap from 'p-map';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { backlogPartition } from './cosmos-store.ts';
+import { deferredPartition } from './cosmos-store.ts';
 import { type Register, REGISTER } from './documents.ts';
 
-export interface StoredBacklog {
+export interface StoredQueues {
   /** The source container's name. */
   readonly source: string;
   /** None: the register alone is there. */
@@ -17,17 +17,13 @@ export interface StoredBacklog {
 const AT_ONCE = 16;
 
 /** The source containers of a pipeline that have a register. Asks all partitions of the state container. */
-export async function storedBacklogs(
-  state: Container,
-  pipeline: string,
-  signal: AbortSignal,
-): Promise<StoredBacklog[]> {
-  const begin = backlogPartition(pipeline);
+export async function storedQueues(state: Container, pipeline: string, signal: AbortSignal): Promise<StoredQueues[]> {
+  const begin = deferredPartition(pipeline);
   const registers = {
-    query: `SELECT c.pk, c.id, c.queues FROM c WHERE c.type = 'millrace.backlog' AND c.id = '${REGISTER}' AND STARTSWITH(c.pk, @begin)`,
+    query: `SELECT c.pk, c.id, c.queues FROM c WHERE c.type = 'millrace.deferred' AND c.id = '${REGISTER}' AND STARTSWITH(c.pk, @begin)`,
     parameters: [{ name: '@begin', value: begin }],
   };
-  const found: StoredBacklog[] = [];
+  const found: StoredQueues[] = [];
   for await (const { pk, queues } of fetchAll<Pick<Register, 'queues'> & { pk: string }>(state, registers, signal, {
     anyFormat: true,
   }))
@@ -36,15 +32,15 @@ export async function storedBacklogs(
 }
 
 /**
- * Removes what is set aside of a source container, the register last, so that a repetition finds what is left. No host of
+ * Removes what is deferred of a source container, the register last, so that a repetition finds what is left. No host of
  * the pipeline may read the container meanwhile. Returns the number of documents.
  */
-export async function removeBacklog(
+export async function removeQueues(
   state: Container,
   of: { readonly pipeline: string; readonly source: string },
   signal: AbortSignal,
 ): Promise<number> {
-  const pk = backlogPartition(of.pipeline, of.source);
+  const pk = deferredPartition(of.pipeline, of.source);
   const remove = async (id: string): Promise<void> => {
     await withRetry(() => state.item(id, pk).delete(), { reads: true, signal }).catch((error: unknown) => {
       if (failureOf(error).kind !== 'not-found') throw error;

@@ -22,8 +22,6 @@ export interface ErasureRecord {
    * nothing. The changes of the tenant are held back in all three.
    */
   readonly state: 'stopping' | 'removing' | 'erased';
-  /** The steps of the removal that are finished. */
-  readonly steps?: readonly string[];
 }
 
 interface Stored {
@@ -34,7 +32,7 @@ interface Stored {
 }
 
 const PARTITION = 'erasures';
-/** The bytes of all records at which no other one begins. Cosmos DB stores 2 MB, and a record grows by its steps. */
+/** The bytes of all records at which no other one begins. Cosmos DB stores 2 MB. */
 const MOST_BYTES = 1_000_000;
 
 /**

@@ -19,6 +19,7 @@ export class ErasureWatch {
   readonly #records: Pick<ErasureRecords, 'read'>;
   readonly #refreshMs: number;
   readonly #clock: Clock;
+  #seen = '';
   #known: { readonly at: number; readonly reading: Promise<Erased> } | undefined;
 
   constructor(records: Pick<ErasureRecords, 'read'>, { refreshMs, clock }: ErasureWatchOptions = {}) {
@@ -27,11 +28,20 @@ export class ErasureWatch {
     this.#clock = clock ?? systemClock;
   }
 
+  /** Which erasures the last reading had: a tenant that comes back has lost what was derived from it. */
+  get seen(): string {
+    return this.#seen;
+  }
+
   current(): Promise<Erased> {
     const now = this.#clock.monotonic();
     if (this.#known && now - this.#known.at < this.#refreshMs) return this.#known.reading;
     // Its age counts from the request: the answer is not older than that, apart from the read lag.
-    const known = { at: now, reading: this.#records.read().then(byTenant) };
+    const reading = this.#records.read().then((records) => {
+      this.#seen = records.map(({ id }) => id).join();
+      return byTenant(records);
+    });
+    const known = { at: now, reading };
     this.#known = known;
     known.reading.catch(() => {
       if (this.#known === known) this.#known = undefined;

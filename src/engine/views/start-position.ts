@@ -1,25 +1,19 @@
 import type { Container } from '@azure/cosmos';
 import { failureOf } from '../../cosmos/failure.ts';
-import { effectivePartitionKey } from '../../cosmos/epk.ts';
-import { keyHash } from '../../cosmos/key-hash.ts';
+import { keyHash } from '../../cosmos/key-definition.ts';
 import { physicalRanges } from '../../cosmos/physical-ranges.ts';
-import type { FeedRange } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { type Change, feedLsnOf } from '../../feed/reading/change.ts';
+import type { FeedEnds } from '../../feed/reading/ends.ts';
 import { currentEpoch } from '../../feed/reading/epochs.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
 import { lsnOf } from '../../feed/reading/position.ts';
 import { type FeedMode, RangeGone } from '../../feed/reading/source.ts';
 
-/** The end of a container's feed at one moment. */
-export interface StartPosition {
+/** The end of a container's feed at one moment, for each physical partition of that moment. */
+export interface StartPosition extends FeedEnds {
   /** The container, and the epoch in which the lsns were read. */
   readonly rid: string;
   readonly epoch: number;
-  /** The container's key, which never changes: the place of a document in `ranges` follows from it. */
-  readonly key: { readonly paths: readonly string[]; readonly kind: 'Hash' | 'MultiHash'; readonly version: 1 | 2 };
-  /** For each physical partition of that moment. A change at `lsn` is below the start. */
-  readonly ranges: readonly (FeedRange & { readonly lsn: number })[];
 }
 
 const NEVER = new AbortController().signal;
@@ -60,12 +54,4 @@ async function readEnds(container: Container, state: Container, mode: FeedMode):
     key: { paths: key?.paths ?? [], ...keyHash(key) },
     ranges,
   };
-}
-
-/** Whether a change of the same numbering is at the position or before it, whatever partitions the container has now. */
-export function isBelow({ key, ranges }: StartPosition, change: Change): boolean {
-  const [first, ...others] = ranges;
-  const epk = others.length === 0 ? '' : effectivePartitionKey(change.key, key.kind, key.version);
-  const range = others.length === 0 ? first : ranges.find(({ min, max }) => min <= epk && epk < max);
-  return range !== undefined && feedLsnOf(change) <= range.lsn;
 }

@@ -2,7 +2,9 @@ import type { Container, Database } from '@azure/cosmos';
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { formatOf } from '../../base/format.ts';
+import { ifFound } from '../../cosmos/container-missing.ts';
 import { readItem } from '../../cosmos/read-item.ts';
+import { ridOf } from '../../cosmos/rid.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import { feedModeOf } from '../../pipeline/all-versions.ts';
 import { sourcesOf } from '../../pipeline/pipeline.ts';
@@ -10,7 +12,8 @@ import { type Pipeline, type StartSpec, projectionId } from '../../pipeline/spec
 import { startOf } from '../../pipeline/start.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { areInOneOrder } from '../../feed/reading/epochs.ts';
-import { type StartPosition, isBelow, positionNow } from './start-position.ts';
+import { isBelow } from '../../feed/reading/ends.ts';
+import { type StartPosition, positionNow } from './start-position.ts';
 
 /** Where one version of a projection begins. Never changed once it is stored. */
 export interface RecordedStart {
@@ -29,6 +32,8 @@ interface Stored {
   readonly pk: typeof PARTITION;
   readonly type: 'millrace.starts';
   readonly starts: StartsById;
+  /** `_rid` of the lease container in which the pipeline last ran. */
+  readonly leases?: string;
 }
 
 const PARTITION = 'starts';
@@ -37,12 +42,18 @@ export interface StartsOptions {
   readonly database: Database;
   readonly state: Container;
   readonly pipeline: Pipeline;
+  /** Of a host: the container of its leases, which is recorded too. */
+  readonly leases?: Container | undefined;
   readonly clock?: Clock;
 }
 
 /** The recorded starts of a pipeline; undefined: no host has run it. */
 export const readStarts = async (state: Container, pipeline: string): Promise<StartsById | undefined> =>
   (await readItem<Stored>(state.item(pipeline, PARTITION)))?.starts;
+
+/** The lease container in which the pipeline last ran; undefined: no host has run it. */
+export const readLeasesRid = async (state: Container, pipeline: string): Promise<string | undefined> =>
+  (await readItem<Stored>(state.item(pipeline, PARTITION)))?.leases;
 
 /**
  * Records `since` for each projection that is declared to begin now and has no start. It was lost, or
@@ -62,7 +73,13 @@ export async function recordLostStarts(
     if (lost.length === 0) return stored;
     const start: RecordedStart = { start: since, at: new Date(now).toISOString() };
     const starts = { ...stored?.starts, ...Object.fromEntries(lost.map((spec) => [projectionId(spec), start])) };
-    return { ...at, type: 'millrace.starts', ...formatOf('starts'), starts };
+    return {
+      ...at,
+      type: 'millrace.starts',
+      ...formatOf('starts'),
+      starts,
+      ...(stored?.leases && { leases: stored.leases }),
+    };
   });
 }
 
@@ -135,13 +152,22 @@ export class Starts {
   async #record(): Promise<StartsById> {
     const { state, pipeline } = this.#options;
     const at = { id: pipeline.name, pk: PARTITION } as const;
+    const own = await this.#leasesNow();
     // All of it is decided by the document that the write is conditional on: a read may be older than another host's write.
     const { after } = await rewrite(state, at, async (stored?: Stored): Promise<Stored> => {
       const added = await this.#missingIn(stored?.starts);
-      if (stored && Object.keys(added).length === 0) return stored;
-      return { ...at, type: 'millrace.starts', ...formatOf('starts'), starts: { ...stored?.starts, ...added } };
+      const leases = own ?? stored?.leases;
+      if (stored?.leases === leases && stored && Object.keys(added).length === 0) return stored;
+      const starts = { ...stored?.starts, ...added };
+      return { ...at, type: 'millrace.starts', ...formatOf('starts'), starts, ...(leases && { leases }) };
     });
     return after.starts;
+  }
+
+  /** Undefined: not a host's, or missing, which others report. */
+  async #leasesNow(): Promise<string | undefined> {
+    const { leases } = this.#options;
+    return leases && ifFound(ridOf(leases));
   }
 
   async #missingIn(stored: StartsById | undefined): Promise<StartsById> {

@@ -1,9 +1,9 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
+import { projectionId } from '../../pipeline/specs.ts';
 import type { Page } from '../../feed/reading/change.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
 import { endKept, isApplied } from './kept.ts';
-import { type ViewsHeld, type Views, type ViewsByName, viewHeldBy, pausedBy } from './views.ts';
+import { type Declares, type ViewsHeld, type Views, type ViewsByName, viewHeldBy, pausedBy } from './views.ts';
 
 export interface ViewControlOptions {
   /** How long it uses the views that it has read, milliseconds. Default VIEWS_REFRESH_MS. */
@@ -22,16 +22,18 @@ const PATIENCE_MS = 20_000;
 /** Decides which versions apply a page, and makes the page wait while a projection is paused or promoted. */
 export class ViewControl {
   readonly #views: Views;
-  readonly #projections: readonly ProjectionSpec[];
+  readonly #pipeline: Declares;
   readonly #versions: ReadonlySet<string>;
   readonly #refreshMs: number;
   readonly #clock: Clock;
+  /** As the last page was admitted by them. */
+  #admitted: ViewsByName | undefined;
   #known: { readonly at: number; readonly views: Promise<ViewsByName> } | undefined;
 
-  constructor(views: Views, projections: readonly ProjectionSpec[], options: ViewControlOptions = {}) {
+  constructor(views: Views, pipeline: Declares, options: ViewControlOptions = {}) {
     this.#views = views;
-    this.#projections = projections;
-    this.#versions = new Set(projections.map(projectionId));
+    this.#pipeline = pipeline;
+    this.#versions = new Set(pipeline.projections.map(projectionId));
     this.#refreshMs = options.refreshMs ?? VIEWS_REFRESH_MS;
     this.#clock = options.clock ?? systemClock;
   }
@@ -42,6 +44,7 @@ export class ViewControl {
    */
   async admit(page: Page, fence: Fence): Promise<ReadonlySet<string>> {
     const views = await this.#unheld((known) => this.#held(known, page), fence);
+    this.#admitted = views;
     await this.#endUnknown(views, page);
     return this.#idle(views);
   }
@@ -67,6 +70,11 @@ export class ViewControl {
       await this.#views.change(name, (view) => endKept(view, previous.version, why, now));
       this.#known = undefined;
     }
+  }
+
+  /** Whether only hosts write for a projection, as far as this host has read. */
+  isHostsAlone(name: string): boolean {
+    return this.#admitted !== undefined && (this.#admitted[name]?.rewriting ?? []).length === 0;
   }
 
   /** Waits while an ingest is paused. Throws the same errors as `admit`. */
@@ -97,7 +105,7 @@ export class ViewControl {
 
   #idle(views: ViewsByName): Set<string> {
     const now = this.#clock.now();
-    const idle = this.#projections.filter(({ name, version }) => {
+    const idle = this.#pipeline.projections.filter(({ name, version }) => {
       const { current, previous = null } = views[name] ?? {};
       return current?.version !== version && !(previous?.version === version && isApplied(previous, now));
     });
@@ -107,7 +115,7 @@ export class ViewControl {
   #current(): Promise<ViewsByName> {
     const now = this.#clock.monotonic();
     if (this.#known && now - this.#known.at < this.#refreshMs) return this.#known.views;
-    const views = this.#views.adopt(this.#projections);
+    const views = this.#views.adopt(this.#pipeline);
     // Its age counts from the request: the answer is not older than that, apart from the read lag.
     const known = { at: now, views };
     this.#known = known;

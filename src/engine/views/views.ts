@@ -4,22 +4,34 @@ import { formatOf } from '../../base/format.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
-import { type ProjectionSpec, type SourceRef, projectionId } from '../../pipeline/specs.ts';
+import {
+  type AggregateSpec,
+  type Pipeline,
+  type ProjectionSpec,
+  type SourceRef,
+  projectionId,
+} from '../../pipeline/specs.ts';
 import { sourcesOf } from '../../pipeline/pipeline.ts';
 import { ENGINE_ERRORS } from '../errors.ts';
 
-/** One version of a projection: the container and type of its documents, and its sources. */
+/** One version of a projection: where its documents are and how one is found, for readers without the pipeline, and its sources. */
 export interface ViewVersion {
   readonly version: number;
   readonly container: string;
   readonly type: string;
+  /** The paths of its container's partition key. Absent, as `ids`: its documents are outside of Cosmos DB. */
+  readonly key?: readonly string[];
+  /** What makes a document's id: `map` returns it, or it has the values of its group (`aggregateId`). */
+  readonly ids?: 'map' | 'group';
+  /** The group's fields, as the model has them: those of its type without the measures. Absent: the type has no fields there. */
+  readonly group?: readonly string[];
   /** The types whose changes it needs. A host that doesn't know this version must not skip them. */
   readonly reads: readonly SourceRef[];
 }
 
 /** A version that is being built beside the current one. Of an outside sink `container` is the target that is being filled. */
 export interface Staged extends ViewVersion {
-  /** `resetting`: a custom runner removes what it derived. `filling`: it is being built from history; `filled`: it has all of the history; `frozen`: its promotion is under way. */
+  /** `resetting`: what was derived is removed. `filling`: it is being built from history; `filled`: it has all of the history; `frozen`: its promotion is under way. */
   readonly phase: 'resetting' | 'filling' | 'filled' | 'frozen';
   /** ISO 8601 UTC. */
   readonly since: string;
@@ -57,8 +69,10 @@ export interface View {
   readonly staged: Staged | null;
   readonly previous: Previous | null;
   readonly paused: Paused | null;
+  /** What writes for the projection beside the hosts, such as a replay: hosts leave no version unwritten meanwhile. */
+  readonly rewriting?: readonly string[];
   /** How often another version became current. Orders the answers of lagging replicas. */
-  readonly flips: number;
+  readonly promotions: number;
 }
 
 /** All views of a pipeline, by projection name. */
@@ -75,14 +89,26 @@ interface Stored {
 
 const PARTITION = 'views';
 export const DEFAULT_PIPELINE = 'millrace';
-export const NO_VIEW: View = { current: null, staged: null, previous: null, paused: null, flips: 0 };
+export const NO_VIEW: View = { current: null, staged: null, previous: null, paused: null, promotions: 0 };
 
-export const versionOf = (spec: ProjectionSpec): ViewVersion => ({
+/** What the views of a pipeline are recorded from. */
+export type Declares = Pick<Pipeline, 'projections' | 'model'>;
+
+export const versionOf = (spec: ProjectionSpec, { model }: Pick<Declares, 'model'>): ViewVersion => ({
   version: spec.version,
   container: spec.into.container,
   type: spec.into.type,
+  key: model.containers[spec.into.container]?.key ?? [],
+  ids: spec.kind === 'aggregate' ? 'group' : 'map',
+  ...(spec.kind === 'aggregate' && groupOf(spec, model)),
   reads: sourcesOf(spec),
 });
+
+function groupOf({ into, measures }: AggregateSpec, model: Declares['model']): Pick<ViewVersion, 'group'> {
+  const fields = Object.keys(model.containers[into.container]?.types[into.type]?.fields ?? {});
+  const group = fields.filter((field) => field !== 'id' && field !== 'type' && !(field in measures)).toSorted();
+  return group.length > 0 ? { group } : {};
+}
 
 /**
  * Which version of each projection is current, staged or paused: one document, changed only under its ETag. A host may
@@ -138,12 +164,12 @@ export class Views {
    * Stores the views of a pipeline at its first start: the lowest version of each declared projection becomes current,
    * because it reads from the beginning. A projection that is declared later must be built first.
    */
-  async adopt(projections: readonly ProjectionSpec[]): Promise<ViewsByName> {
+  async adopt(pipeline: Declares): Promise<ViewsByName> {
     const stored = await this.read();
     if (stored) return stored;
     const first: Record<string, View> = {};
-    for (const spec of projections.toSorted((a, b) => a.version - b.version))
-      first[spec.name] ??= { ...NO_VIEW, current: versionOf(spec) };
+    for (const spec of pipeline.projections.toSorted((a, b) => a.version - b.version))
+      first[spec.name] ??= { ...NO_VIEW, current: versionOf(spec, pipeline) };
     return this.#write((views, exists) => (exists ? undefined : { ...views, ...first }));
   }
 

@@ -67,7 +67,7 @@ export class CosmosLeaseStore implements LeaseStore {
   #marker: LeaseDocument | undefined;
   /** What `prepare` has found. */
   #listed: Listed | undefined;
-  readonly #open = once(() => LeaseContainer.open(this.#options.leases));
+  #open = this.#opener();
   /**
    * The document of each lease, so that unknown fields are written back. The key is the lease object, not its id: a
    * listing that is older than a write must not bring its old position into the next renewal (PROC-L3).
@@ -132,8 +132,17 @@ export class CosmosLeaseStore implements LeaseStore {
     return this.#leasesOf(documents);
   }
 
+  #opener(): () => Promise<LeaseContainer> {
+    return once(() => LeaseContainer.open(this.#options.leases));
+  }
+
   async #documentsOf(rest: '.' | '..'): Promise<Record<string, unknown>[]> {
-    return (await this.#open()).query(`${this.#options.prefix}${rest}`);
+    const container = await this.#open();
+    return container.query(`${this.#options.prefix}${rest}`).catch((error: unknown) => {
+      // When it is made again, its key may be another one.
+      if (isLeaseContainerMissing(error)) this.#open = this.#opener();
+      throw error;
+    });
   }
 
   #leasesOf(documents: readonly Record<string, unknown>[]): Lease[] {
@@ -221,7 +230,9 @@ export class CosmosLeaseStore implements LeaseStore {
       await withRetry(() => item.delete(options), { reads: false });
     } catch (error) {
       // If the lease still exists, the host that finds it finishes the split.
-      if (!(error instanceof AmbiguousOutcome)) ignore(error, 'not-found');
+      if (error instanceof AmbiguousOutcome) return;
+      if (failureOf(error).kind === 'precondition') throw writtenByAnother(lease, error);
+      ignore(error, 'not-found');
     }
   }
 
@@ -265,7 +276,7 @@ export class CosmosLeaseStore implements LeaseStore {
         if (kind === 'precondition') {
           const stored = unsure ? await this.#read(known) : undefined;
           if (stored && landed(stored)) return this.#written(lease, stored);
-          throw new LeaseLost(lease.id, 'another host wrote it', error);
+          throw writtenByAnother(lease, error);
         }
         if (kind === 'not-found') throw new LeaseDeleted(lease.id, error);
         throw error;
@@ -410,6 +421,9 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 }
 
+const writtenByAnother = ({ id }: Lease, cause: unknown): LeaseLost =>
+  new LeaseLost(id, 'another host wrote it', cause);
+
 /** The parts of a range that no lease covers. */
 const partsWithout = (covered: readonly Lease[], physical: FeedRange): FeedRange[] =>
   covered.reduce<FeedRange[]>((left, { range }) => left.flatMap((one) => without(one, range)), [physical]);
@@ -420,6 +434,9 @@ function ignore(error: unknown, ...kinds: readonly string[]): void {
 
 const isStored = (path: string, value: string | undefined): string =>
   value === undefined ? `NOT IS_DEFINED(${path})` : `${path} = ${JSON.stringify(value)}`;
+
+const isLeaseContainerMissing = (error: unknown): boolean =>
+  error instanceof MillraceError && error.code === 'lease-container-missing';
 
 const isUnreadable = (error: unknown): boolean => error instanceof MillraceError && error.code === 'lease-unreadable';
 

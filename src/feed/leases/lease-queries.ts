@@ -5,7 +5,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 /** The most starts of ids that one query asks for. */
 const MOST_STARTS = 64;
 
-interface Asked {
+interface AskedStart {
   readonly start: string;
   readonly answer: PromiseWithResolvers<Record<string, unknown>[]>;
 }
@@ -19,7 +19,7 @@ const known = new WeakMap<Container, LeaseQueries>();
  */
 export class LeaseQueries {
   readonly #container: Container;
-  #asked: Asked[] = [];
+  #asked: AskedStart[] = [];
   #isBusy = false;
 
   private constructor(container: Container) {

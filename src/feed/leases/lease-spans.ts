@@ -1,4 +1,4 @@
-import { type SpanOptions, inSpan } from '../../base/spans.ts';
+import { type SpanOptions, inSpan } from '../../base/telemetry/spans.ts';
 import type { Lease, LeaseStore } from './lease.ts';
 
 /** Makes a span of each call of a lease store. The requests of the call are below it. */

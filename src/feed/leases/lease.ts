@@ -74,7 +74,7 @@ export interface LeaseStore {
    * not this tenure (any more).
    */
   handOver(lease: Lease, position?: string): Promise<void>;
-  /** Deletes a lease that other leases have replaced. */
+  /** Deletes a lease that other leases have replaced. @throws LeaseLost if it was written since */
   remove(lease: Lease): Promise<void>;
   /** Gives the lease up without changing its position. */
   release(lease: Lease): Promise<void>;

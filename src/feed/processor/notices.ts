@@ -1,4 +1,4 @@
-import { emit } from '../../base/diagnostics.ts';
+import { emit } from '../../base/telemetry/diagnostics.ts';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { type FailureKind, failureOf } from '../../cosmos/failure.ts';
 import { FULL_RANGE, type FeedRange } from '../../cosmos/ranges.ts';

@@ -1,8 +1,12 @@
-import type { Container } from '@azure/cosmos';
+import type { Container, FeedRange as SdkRange } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
+import { canonical, isObject, shown } from '../../base/json.ts';
+import { type KeyLevel, isKeyLevel } from '../../base/key-level.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
 import { physicalRanges } from '../../cosmos/physical-ranges.ts';
 import { spendingOf } from '../../cosmos/budget/meter.ts';
+import type { Identity } from '../reading/change.ts';
 import { type RangePosition, intersection, lsnOf } from '../reading/position.ts';
 import type { HandedChange, VersionChange } from './handed-change.ts';
 import type { FeedStartOption, VersionsStartOption } from './processor-options.ts';
@@ -15,8 +19,10 @@ export interface ReadChangesOptions {
   /** Default `beginning`. */
   readonly from?: FeedStartOption;
   readonly mode?: 'latest-version' | undefined;
-  /** Only these parts of the container. Default: all of it. */
-  readonly ranges?: readonly FeedRange[];
+  /** Only these parts of the container, such as `await container.getFeedRanges()`. Default: all of it. */
+  readonly ranges?: readonly (FeedRange | ClientRange)[];
+  /** Only the documents of this partition key, or of all keys that begin with these levels. Not beside `ranges`. */
+  readonly partitionKey?: KeyLevel | readonly KeyLevel[];
   /** Most changes a page. Default 1,000. */
   readonly maxItems?: number;
   /**
@@ -30,6 +36,9 @@ export interface ReadChangesOptions {
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
 }
+
+/** A range as the client of Cosmos DB has it: the same, by other names. */
+export type ClientRange = Pick<SdkRange, 'minInclusive' | 'maxExclusive'>;
 
 export interface ReadVersionsOptions extends Omit<ReadChangesOptions, 'from' | 'mode'> {
   readonly mode: 'all-versions-and-deletes';
@@ -58,7 +67,7 @@ interface Cursor {
 /**
  * Reads a container's changes without leases: for one reader, a script or a copy. Ranges take turns, each in its order;
  * it follows splits and merges. It stores nothing: the caller stores the page's checkpoint.
- * @throws UsageError `container-missing`, `continuation-invalid`
+ * @throws UsageError `container-missing`, `container-unfit`, `continuation-invalid`, `option-invalid`
  */
 export function readChanges<T = Record<string, unknown>>(
   container: Container,
@@ -81,21 +90,61 @@ export interface OpenChanges {
   readonly rid: string;
   readonly source: ChangeSource;
   readonly ranges: readonly FeedRange[];
+  /** Where the range of one key may have other keys too: the key. */
+  readonly only?: readonly KeyLevel[] | undefined;
 }
 
-/** @throws UsageError `container-missing` */
+/** @throws UsageError `container-missing`, `option-invalid` */
 export async function openChanges(
   container: Container,
-  options: Pick<ReadChangesOptions, 'epoch' | 'ranges' | 'clock'> &
+  options: Pick<ReadChangesOptions, 'epoch' | 'ranges' | 'partitionKey' | 'clock'> &
     Pick<ReadChangesOptions | ReadVersionsOptions, 'mode'>,
 ): Promise<OpenChanges> {
   const { epoch = 1, clock = systemClock } = options;
   const budget = spendingOf(container.database)?.reading(container.id);
-  const [{ rid, source }, ranges] = await Promise.all([
+  const given = options.ranges === undefined ? undefined : rangesGiven(options.ranges);
+  const only = options.partitionKey === undefined ? undefined : keyGiven(options.partitionKey);
+  if (given && only)
+    throw sharedError('option-invalid', 'The options have `ranges` and `partitionKey`', { hint: 'Give one of them.' });
+  const [{ rid, source, keyPaths, hashOf }, physical] = await Promise.all([
     openSource(container, { epoch, mode: modeOf(options), clock, budget }),
-    rangesOf(container, options.ranges),
+    physicalRanges(container),
   ]);
-  return { container, rid, source, ranges };
+  if (only && only.length > keyPaths.length)
+    throw sharedError(
+      'option-invalid',
+      `The partition key ${canonical(only)} has ${only.length} levels, and ${container.id} has ${keyPaths.length}`,
+      { hint: 'Give at most one value for each level of the key of the container.' },
+    );
+  const wanted = only ? [rangeOfHash(hashOf(only))] : given;
+  return { container, rid, source, ranges: wanted ? partsOf(physical, wanted) : physical, only };
+}
+
+/** The keys whose hash begins with this one. */
+const rangeOfHash = (hash: string): FeedRange => ({ min: hash, max: `${hash}FF` });
+
+const RANGE_HINT =
+  'Give what `await container.getFeedRanges()` returns, or `{ min, max }` in upper-case hexadecimal digits.';
+
+function rangesGiven(ranges: unknown): FeedRange[] {
+  const invalid = (what: string) => sharedError('option-invalid', what, { hint: RANGE_HINT });
+  if (!Array.isArray(ranges)) throw invalid(`\`ranges\` is ${shown(ranges)}, not a list of ranges`);
+  return ranges.map((one: unknown, at) => {
+    const { min, max, minInclusive = min, maxExclusive = max }: Record<string, unknown> = isObject(one) ? one : {};
+    if (isHash(minInclusive) && isHash(maxExclusive) && minInclusive < maxExclusive)
+      return { min: minInclusive, max: maxExclusive };
+    throw invalid(`\`ranges[${at}]\` is no range of a container: ${canonical(one)}`);
+  });
+}
+
+const isHash = (value: unknown): value is string => typeof value === 'string' && /^[0-9A-F]*$/.test(value);
+
+function keyGiven(key: unknown): readonly KeyLevel[] {
+  const levels: readonly unknown[] = Array.isArray(key) ? key : [key];
+  if (levels.length > 0 && levels.every(isKeyLevel)) return levels;
+  throw sharedError('option-invalid', `\`partitionKey\` is ${canonical(key)}, which is no partition key`, {
+    hint: 'Give a text, a number, true, false, null or `{}` (the document has no value), or a list of these for a key of several levels.',
+  });
 }
 
 const modeOf = ({ mode }: Pick<ReadChangesOptions | ReadVersionsOptions, 'mode'>): FeedMode =>
@@ -106,7 +155,7 @@ export const changesOf = (open: OpenChanges, options: ReadChangesOptions) =>
   pagesOf(open, options) as AsyncGenerator<ChangesPage, void, undefined>;
 
 async function* pagesOf(
-  { container, rid, source, ranges }: OpenChanges,
+  { container, rid, source, ranges, only }: OpenChanges,
   options: ReadChangesOptions | ReadVersionsOptions,
 ): AsyncGenerator<ChangesPage<unknown>, void, undefined> {
   const { follow = false, pollMs = 5_000, maxItems = 1_000, clock = systemClock } = options;
@@ -129,10 +178,14 @@ async function* pagesOf(
       signal.throwIfAborted();
       try {
         const page = await source.read(cursor.range, cursor.position, signal, maxItems);
-        const { changes, next, charge } = page;
+        const { next, charge } = page;
+        const isOurs = ({ key }: Identity): boolean =>
+          !only || canonical(key.slice(0, only.length)) === canonical(only);
         if (hasEnd) cursor.end ??= newestOf(page.session) ?? lsnOf(await source.resolve(cursor.range, 'now', signal));
-        cursor.atEnd = (changes.length === 0 && next === cursor.position) || lsnOf(next) >= (cursor.end ?? Infinity);
+        cursor.atEnd =
+          (page.changes.length === 0 && next === cursor.position) || lsnOf(next) >= (cursor.end ?? Infinity);
         cursor.position = next;
+        const changes = page.changes.filter(isOurs);
         if (changes.length > 0) yield { changes, range: cursor.range, charge, checkpoint: checkpoint() };
       } catch (error) {
         if (!(error instanceof RangeGone)) throw error;
@@ -150,9 +203,7 @@ async function* pagesOf(
   }
 }
 
-async function rangesOf(container: Container, wanted: readonly FeedRange[] | undefined): Promise<FeedRange[]> {
-  const physical = await physicalRanges(container);
-  if (!wanted) return physical;
+function partsOf(physical: readonly FeedRange[], wanted: readonly FeedRange[]): FeedRange[] {
   const parts = wanted.flatMap((one) => physical.map((range) => intersection(range, one)));
   return [...new Map(parts.filter((part) => part !== undefined).map((part) => [rangeId(part), part])).values()];
 }

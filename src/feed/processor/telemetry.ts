@@ -1,8 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { BatchObservableResult, Meter, MeterProvider, TracerProvider } from '@opentelemetry/api';
-import type { Events } from '../../base/diagnostics.ts';
-import { counter, gauge, histogram, observedCounter, upDownCounter } from '../../base/metrics.ts';
-import { SCOPE, errorTypeOf, loadApi, startTracing } from '../../base/opentelemetry.ts';
+import type { Meter, MeterProvider, TracerProvider } from '@opentelemetry/api';
+import type { Events } from '../../base/telemetry/diagnostics.ts';
+import { counter, gauge, histogram, observedCounter, observing, upDownCounter } from '../../base/telemetry/metrics.ts';
+import { SCOPE, errorTypeOf, loadApi, startTracing } from '../../base/telemetry/opentelemetry.ts';
 import type { RouterCounters } from '../../shards/routing/values.ts';
 import type { Lag } from './estimator.ts';
 import type { RangeRates } from './rates.ts';
@@ -92,15 +92,13 @@ function tellEvents(meter: Meter): () => void {
 function tellLags(meter: Meter, lags: () => Promise<readonly LeaseLag[]>): () => void {
   const lag = gauge(meter, 'millrace.lease.lag');
   const age = gauge(meter, 'millrace.lease.lag.age');
-  const observe = async (result: BatchObservableResult): Promise<void> => {
+  return observing(meter, [lag, age], async (result) => {
     for (const { container, lease, lag: of } of await lags()) {
       if (!of.known) continue;
       result.observe(lag, of.changes, { container, lease });
       result.observe(age, of.ageMs / 1000, { container, lease });
     }
-  };
-  meter.addBatchObservableCallback(observe, [lag, age]);
-  return () => meter.removeBatchObservableCallback(observe, [lag, age]);
+  });
 }
 
 /** A value that isn't known is not reported, nor the time of a lag that doesn't shrink: compare `in` with `out` there. */
@@ -110,8 +108,7 @@ function tellRanges(meter: Meter, ranges: () => readonly RangeSpeed[]): () => vo
   const catchUp = gauge(meter, 'millrace.lease.catch_up');
   const age = gauge(meter, 'millrace.lease.page.age');
   const deliveries = gauge(meter, 'millrace.lease.page.deliveries');
-  const all = [incoming, passed, catchUp, age, deliveries];
-  const observe = (result: BatchObservableResult): void => {
+  return observing(meter, [incoming, passed, catchUp, age, deliveries], (result) => {
     for (const { container, lease, inPerSecond, outPerSecond, catchUp: seconds, inHand } of ranges()) {
       const of = { container, lease };
       if (inPerSecond !== null) result.observe(incoming, inPerSecond, of);
@@ -120,9 +117,7 @@ function tellRanges(meter: Meter, ranges: () => readonly RangeSpeed[]): () => vo
       result.observe(age, inHand?.seconds ?? 0, of);
       result.observe(deliveries, inHand?.deliveries ?? 0, of);
     }
-  };
-  meter.addBatchObservableCallback(observe, all);
-  return () => meter.removeBatchObservableCallback(observe, all);
+  });
 }
 
 function tellRouters(meter: Meter, routers: () => readonly RouterCounters[]): () => void {
@@ -132,8 +127,7 @@ function tellRouters(meter: Meter, routers: () => readonly RouterCounters[]): ()
   const lookups = observedCounter(meter, 'millrace.router.lookups');
   const validations = observedCounter(meter, 'millrace.router.validations');
   const refusals = observedCounter(meter, 'millrace.router.refusals');
-  const all = [mappings, uses, changes, lookups, validations, refusals];
-  const observe = (result: BatchObservableResult): void => {
+  return observing(meter, [mappings, uses, changes, lookups, validations, refusals], (result) => {
     for (const { map, ...counts } of routers()) {
       result.observe(mappings, counts.mappings, { map });
       result.observe(uses, counts.hits, { map, found: true });
@@ -144,7 +138,5 @@ function tellRouters(meter: Meter, routers: () => readonly RouterCounters[]): ()
       result.observe(validations, counts.validations, { map });
       result.observe(refusals, counts.refusals, { map });
     }
-  };
-  meter.addBatchObservableCallback(observe, all);
-  return () => meter.removeBatchObservableCallback(observe, all);
+  });
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { emit } from '../../base/diagnostics.ts';
+import { emit } from '../../base/telemetry/diagnostics.ts';
 import { messageOf } from '../../base/errors.ts';
 import { assertOwnedBy } from './assert-owned.ts';
 import type { Change as FeedChange, Page } from '../reading/change.ts';
@@ -133,6 +133,6 @@ const contextOf = (
   checkpoint: async (some) => {
     const changes = some === undefined ? given : 'id' in some ? [some] : some;
     tenure.acknowledge(changes as readonly FeedChange[]);
-    await tenure.settled();
+    await tenure.flush();
   },
 });

@@ -1,4 +1,4 @@
-import type { SpanCarrier } from '../../base/spans.ts';
+import type { SpanCarrier } from '../../base/telemetry/spans.ts';
 import type { KeyLevel } from '../../base/key-level.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 

@@ -7,10 +7,19 @@ import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
+import type { FeedEnds } from './ends.ts';
 import { feedError } from '../errors.ts';
 
 /** Pause before reading again, after a read that may be older than a write. */
 const STALE_MS = 50;
+
+/** The rewinds that are kept. What an older one has delivered again was delivered. */
+const REWINDS_KEPT = 10;
+
+/** Where leases were when they were moved back, and the epoch in which their changes come again. */
+export interface Rewound extends FeedEnds {
+  readonly epoch: number;
+}
 
 interface EpochDocument {
   id: string;
@@ -23,6 +32,8 @@ interface EpochDocument {
   numbering: number;
   /** The moves of keys during which the epoch must stay (MOVE-V11), each as `MAP/ID`. */
   moves?: readonly string[];
+  /** The rewinds that raised it, the newest last: effects below their positions are had again (ECHO-R5). */
+  rewinds?: readonly Rewound[];
   /** When a host last confirmed the epoch. No code reads it: the write itself is the purpose. */
   confirmedAt?: string;
 }
@@ -32,11 +43,12 @@ interface EpochDocument {
  * and counts its lsn from the start. So its epoch is raised, and its versions win over those of the old container.
  */
 export const currentEpoch = (state: Container, container: string, rid: string): Promise<number> =>
-  settle(state, container, rid, 0, { outdated: (stored) => stored.rid !== rid });
+  ensureEpoch(state, container, rid, 0, { outdated: (stored) => stored.rid !== rid });
 
 /**
  * Raises the epoch above `known`, once for all hosts: for changes that are to count as newer when they are read again.
- * `moving`: for keys that move to the container, which no move of other keys minds.
+ * `moving`: for keys that move to the container, which no move of other keys minds. `from`: where the leases were, if
+ * they are moved back.
  * @throws MillraceError `epoch-held`
  */
 export const raiseEpoch = (
@@ -44,9 +56,10 @@ export const raiseEpoch = (
   container: string,
   rid: string,
   known: number,
-  { moving = false }: { readonly moving?: boolean } = {},
+  { moving = false, from }: { readonly moving?: boolean; readonly from?: FeedEnds } = {},
 ): Promise<number> =>
-  settle(state, container, rid, known, {
+  ensureEpoch(state, container, rid, known, {
+    from,
     outdated: (stored) => {
       const isOutdated = stored.rid !== rid || stored.epoch <= known;
       if (isOutdated && !moving) refuseHeld(container, rid, stored);
@@ -102,7 +115,7 @@ export async function letEpochGo(
 
 /** The same for a container that lost changes and uses their lsns again (PROC-L3b). */
 export const renumber = (state: Container, container: string, rid: string, known: number): Promise<number> =>
-  settle(state, container, rid, known, {
+  ensureEpoch(state, container, rid, known, {
     outdated: (stored) => stored.rid !== rid || stored.epoch <= known,
     renumbered: true,
   });
@@ -191,12 +204,16 @@ export async function confirmedEpoch(
 }
 
 /** Returns the stored epoch. If it is outdated, stores an epoch above it and above `known`. */
-async function settle(
+async function ensureEpoch(
   state: Container,
   container: string,
   rid: string,
   known: number,
-  { outdated, renumbered = false }: { outdated: (stored: EpochDocument) => boolean; renumbered?: boolean },
+  {
+    outdated,
+    renumbered = false,
+    from,
+  }: { outdated: (stored: EpochDocument) => boolean; renumbered?: boolean; from?: FeedEnds | undefined },
 ): Promise<number> {
   const { after } = await rewrite(state, { id: container, pk: 'epochs' }, (stored?: EpochDocument): EpochDocument => {
     if (stored && !outdated(stored)) return stored;
@@ -205,7 +222,10 @@ async function settle(
     const numbering = same ? stored.numbering : epoch;
     const at = { id: container, pk: 'epochs', ...formatOf('epoch') } as const;
     const { moves } = stored ?? {};
-    return { ...at, rid, epoch, numbering, ...(moves && { moves }) };
+    const rewinds = [...(same ? (stored.rewinds ?? []) : []), ...(from ? [{ ...from, epoch }] : [])].slice(
+      -REWINDS_KEPT,
+    );
+    return { ...at, rid, epoch, numbering, ...(moves && { moves }), ...(rewinds.length > 0 && { rewinds }) };
   });
   return after.epoch;
 }

@@ -1,8 +1,10 @@
 import type { Container } from '@azure/cosmos';
 import { throwMissing } from '../../cosmos/container-missing.ts';
-import { effectivePartitionKey } from '../../cosmos/epk.ts';
-import { keyHash } from '../../cosmos/key-hash.ts';
+import { effectivePartitionKey } from '../../cosmos/effective-partition-key.ts';
+import { keyHash } from '../../cosmos/key-definition.ts';
 import { type KeyPath, splitPath } from '../../cosmos/paths.ts';
+import { assertPlain } from '../../cosmos/plain-container.ts';
+import { once } from '../../base/once.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Key } from './change.ts';
 import { confirmedEpoch, currentEpoch, renumber } from './epochs.ts';
@@ -34,16 +36,17 @@ export interface OpenSource {
 
 /**
  * Opens the feed of a container. Every reader uses it.
- * @throws UsageError `container-missing`
+ * @throws UsageError `container-missing`, `container-unfit`
  */
 export async function openSource(container: Container, options: OpenSourceOptions = {}): Promise<OpenSource> {
   const { map, state, epoch = 1, mode = 'latest-version', ...others } = options;
   const read = withRetry(() => container.read(), { reads: true });
   const { resource } = await read.catch(throwMissing(container));
+  assertPlain(resource);
   const rid = resource?._rid ?? '';
   const keyPaths = (resource?.partitionKey?.paths ?? []).map(splitPath);
   const of = [container.id, rid] as const;
-  const source = new CosmosChangeSource(container, rid, map ?? { name: container.id, keyPaths }, {
+  const source = new CosmosChangeSource(readOnce(container), rid, map ?? { name: container.id, keyPaths }, {
     ...others,
     mode,
     ...(state
@@ -57,4 +60,17 @@ export async function openSource(container: Container, options: OpenSourceOption
   const { kind, version } = keyHash(resource?.partitionKey);
   const hashOf = (key: Key): string => effectivePartitionKey(key, kind, version);
   return { container, rid, keyPaths, mode, source, hashOf };
+}
+
+/**
+ * The same container, which the SDK's iterators read once between them. Else each new iterator would read it first: a page
+ * of another size and each key of a sweep would cost one more request, of those for metadata (ASM-E169). Pages name their
+ * container, so that another one under the name is seen all the same.
+ */
+function readOnce(container: Container): Container {
+  const own = container.database.container(container.id);
+  // The SDK's type hides it.
+  const hidden = own as unknown as { readInternal?: (...given: unknown[]) => Promise<unknown> };
+  if (hidden.readInternal) hidden.readInternal = once(hidden.readInternal.bind(own));
+  return own;
 }

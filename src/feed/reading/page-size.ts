@@ -9,8 +9,7 @@ export interface PageSizeOptions {
 /**
  * Chooses the number of changes to request. With a target, as many as can be handled in that time: the page of a slow
  * handler then fits between two renewals, and a crash repeats little; a fast handler needs few requests. The number
- * changes only if it is wrong by half, because a new number costs the SDK's iterator a read of the container. With or
- * without a target, it is halved after a page that took too long, and grows again with the pages that are handled.
+ * changes only if it is wrong by half. With or without a target, it is halved after a page that took too long, and grows again with the pages that are handled.
  */
 export class PageSize {
   readonly #options: PageSizeOptions | undefined;

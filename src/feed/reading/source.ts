@@ -32,7 +32,7 @@ export interface ChangeSource {
   prepare(signal: AbortSignal): Promise<void>;
   /**
    * The page after `from` (a quoted LSN; empty: the beginning), with about `most` changes. `next` is always set, and is a
-   * valid `from`. `grant`: of the budget, if the caller has waited for it; the caller settles it.
+   * valid `from`. `grant`: of the budget, if the caller has waited for it; the caller accounts for it.
    * @throws RangeGone when the range is no longer one physical partition
    * @throws MillraceError `feed-behind` when the feed lost changes before the position (a failover, a restore)
    */
@@ -173,13 +173,13 @@ export class CosmosChangeSource implements KeyedSource {
     const throttled = (): void => (grant ?? given)?.throttled();
     const retry = { signal, reads: true, clock: this.#clock, throttled, ...(meter && { meter }) };
     const response = await withRetry(() => slot.pull.readNext(), retry).catch(async (error: unknown) => {
-      grant?.settle(undefined);
+      grant?.account(undefined);
       throw mode === 'all-versions' ? await this.#explain(error, range, from, signal) : error;
     });
     const { headers } = response;
     // `requestCharge` is cut to an integer; the header is not.
     const charge = Number(headers['x-ms-request-charge'] ?? response.requestCharge);
-    grant?.settle(charge);
+    grant?.account(charge);
     this.#assertSameContainer(headers);
     meter?.count(charge);
     const next = this.#positionIn(range, response.continuationToken);
@@ -213,7 +213,7 @@ export class CosmosChangeSource implements KeyedSource {
       const retry = { signal, reads: true, clock: this.#clock, throttled: () => grant?.throttled() };
       const response = await withRetry(() => pull.readNext(), { ...retry, ...(meter && { meter }) }).catch(
         (error: unknown) => {
-          grant?.settle(undefined);
+          grant?.account(undefined);
           // A merged container accepts no time (ASM-E30).
           if (since && first && failureOf(error).status === 400) return undefined;
           throw error;
@@ -224,7 +224,7 @@ export class CosmosChangeSource implements KeyedSource {
         continue;
       }
       const charge = Number(response.headers['x-ms-request-charge'] ?? response.requestCharge);
-      grant?.settle(charge);
+      grant?.account(charge);
       meter?.count(charge);
       this.#assertSameContainer(response.headers);
       const documents = response.result ?? [];

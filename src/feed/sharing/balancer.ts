@@ -1,5 +1,5 @@
 import type { Lease } from '../leases/lease.ts';
-import { DECISIONS, type Decision, type SharingNeed, type Sighting } from './decisions.ts';
+import { DECISIONS, type Decision, type SharingNeed, type Sighting } from './decision-table.ts';
 
 export interface Balance {
   readonly host: string;

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { emit } from '../../base/diagnostics.ts';
+import { emit } from '../../base/telemetry/diagnostics.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { balance } from './balancer.ts';
@@ -12,7 +12,7 @@ import { intersection, lsnOf } from '../reading/position.ts';
 import type { SharedHistory } from '../leases/shared-history.ts';
 import { type FeedMode, RangeGone, type Start, anchor } from '../reading/source.ts';
 import type { Terminal } from '../tenure/states.ts';
-import type { Decision, Sighting } from './decisions.ts';
+import type { Decision, Sighting } from './decision-table.ts';
 import { Sightings } from './sightings.ts';
 import { gapsOf, isHalfSplit, lastSeen, splitLease } from './split.ts';
 import { Halt } from '../tenure/page-handler.ts';
@@ -53,10 +53,10 @@ export const DEFAULT_TIMINGS: Timings = {
   stopMs: 30_000,
 };
 
-export interface FeedHostOptions extends Pick<
-  SupervisorOptions,
-  'container' | 'source' | 'handle' | 'start' | 'order' | 'together' | 'mostPages' | 'budget' | 'listener' | 'aside'
-> {
+type OfParts = 'order' | 'together' | 'mostPages' | 'joinedCharge';
+type OfTenures = 'container' | 'source' | 'handle' | 'start' | 'budget' | 'listener' | 'deferred';
+
+export interface FeedHostOptions extends Pick<SupervisorOptions, OfParts | OfTenures> {
   /** This host's name. With a stable name it continues with its leases immediately after a restart. */
   readonly host: string;
   readonly leases: LeaseStore;
@@ -108,6 +108,8 @@ export class FeedHost {
   #known = 0;
   /** The error of the last balance. */
   #failure: unknown;
+  /** Leases that ended here and still name this host. */
+  readonly #kept = new Set<string>();
   /** When to list the leases again, monotonic. */
   #nextListing = 0;
 
@@ -182,14 +184,20 @@ export class FeedHost {
     await Promise.race([quiet, deadline]).finally(() => over.abort());
   }
 
-  status(): { readonly leases: readonly LeaseStatus[]; readonly known: number; readonly failure: unknown } {
+  /** `kept`: the leases that it could not give back. Other hosts take them when they have expired. */
+  status(): {
+    readonly leases: readonly LeaseStatus[];
+    readonly known: number;
+    readonly failure: unknown;
+    readonly kept: readonly string[];
+  } {
     const leases = [...this.#running.values()].map(({ tenure, supervisor }) => ({
       ...supervisor.status,
       id: tenure.lease.id,
       range: tenure.lease.range,
       ...(tenure.lease.shared && { shared: tenure.lease.shared }),
     }));
-    return { leases, known: this.#known, failure: this.#failure };
+    return { leases, known: this.#known, failure: this.#failure, kept: [...this.#kept] };
   }
 
   async #keepBalancing(): Promise<void> {
@@ -310,12 +318,14 @@ export class FeedHost {
     );
     if (stays.length === 0) return;
     const physical = await leases.ranges();
+    // A lease that this host has is further than it was listed.
+    const seen = [...[...this.#running.values()].map(({ tenure }) => tenure.lease), ...this.#sightings.leases];
     const failures: unknown[] = [];
     for (const gap of stays)
       for (const range of physical) {
         const slice = intersection(range, gap);
         if (!slice) continue;
-        const former = lastSeen(slice, this.#sightings.leases);
+        const former = lastSeen(slice, seen);
         const position = former?.position;
         try {
           if (await leases.create(slice, position, former, former?.shared))
@@ -351,6 +361,7 @@ export class FeedHost {
       },
       { stop: this.#stop.signal, split: split.signal },
     );
+    this.#kept.delete(lease.id);
     emit('lease:acquired', { container, lease: lease.id, host });
     listener?.acquired(lease);
     const done = this.#supervise(tenure, supervisor).catch((error: unknown) => {
@@ -369,6 +380,7 @@ export class FeedHost {
       ending = await supervisor.run();
       const reason = { split: 'split', ended: 'stopped', lost: messageOf(tenure.signal.reason) }[ending];
       await tenure.end(ending === 'ended');
+      if (tenure.isKept) this.#kept.add(id);
       emit('lease:released', { container, lease: id, host, reason });
       const { reason: cause }: { readonly reason: unknown } = tenure.signal;
       if (cause instanceof LeaseStalled) this.#options.listener?.failed(cause, tenure.lease);

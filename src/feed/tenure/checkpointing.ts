@@ -38,17 +38,17 @@ export class Checkpointing {
    */
   async store(position: string, signal: AbortSignal): Promise<void> {
     this.#tenure.checkpoint(position);
-    await until(this.#tenure.settled(), signal);
+    await until(this.#tenure.flush(), signal);
   }
 
   /**
    * Starts no more calls, waits for the running ones, and stores the position that they reached. If storing takes longer
    * than `ms`, the tenure ends without it (PROC-L7a).
    */
-  async settle(window: Window, ms?: number): Promise<void> {
+  async flush(window: Window, ms?: number): Promise<void> {
     const { signal, takenAway } = this.#tenure;
     await until(window.close(), AbortSignal.any([signal, takenAway]));
     if (ms !== undefined) this.#tenure.watch('storing and offering the lease', ms);
-    await this.#tenure.settled();
+    await this.#tenure.flush();
   }
 }

@@ -1,7 +1,7 @@
 import { MillraceError, abortReason } from '../../base/errors.ts';
 import { WRITE_BOUND_MS } from '../../base/bounds.ts';
 import type { Clock } from '../../base/clock.ts';
-import { emit } from '../../base/diagnostics.ts';
+import { emit } from '../../base/telemetry/diagnostics.ts';
 import type { Page } from '../reading/change.ts';
 import type { Fence } from './fence.ts';
 import { type Lease, LeaseDeleted, LeaseLost, LeaseStalled, type LeaseStore } from '../leases/lease.ts';
@@ -66,6 +66,7 @@ export class LeaseTenure {
   #graceUntil = -Infinity;
   /** True: a write was refused, and it is not known yet which host has the lease. */
   #refused = false;
+  #kept = false;
 
   /** `acquiredAt`: when the write that took the lease was sent, monotonic. Other hosts count from a later time. */
   constructor(lease: Lease, acquiredAt: number, options: LeaseTenureOptions) {
@@ -74,11 +75,16 @@ export class LeaseTenure {
     this.#renewedAt = acquiredAt;
     this.#timerAt = options.clock.monotonic();
     this.#answeredAt = this.#timerAt;
-    void this.#keep();
+    void this.#keepTime();
   }
 
   get lease(): Lease {
     return this.#lease;
+  }
+
+  /** True: it ended without a write that gives the lease back, so other hosts wait until the lease expires. */
+  get isKept(): boolean {
+    return this.#kept;
   }
 
   /** Aborted once the lease is lost or given up. */
@@ -185,7 +191,7 @@ export class LeaseTenure {
   }
 
   /** Writes a waiting checkpoint immediately. Resolves when none is left; rejects if the lease was lost or given back. */
-  async settled(): Promise<void> {
+  async flush(): Promise<void> {
     for (;;) {
       while (this.#writing) await until(this.#writing, this.#ended.signal);
       this.#ended.signal.throwIfAborted();
@@ -250,20 +256,22 @@ export class LeaseTenure {
 
   /** Gives the lease up without another write. Other hosts get it when it expires. */
   abandon(why: string): void {
-    this.#close(new LeaseLost(this.#lease.id, why));
+    this.#keep(new LeaseLost(this.#lease.id, why));
   }
 
   /** Ends the tenure. With `release`, it writes the waiting checkpoint and offers the lease to other hosts. */
   async end(release: boolean): Promise<void> {
     if (release && !this.#ended.signal.aborted) {
       // The timer still runs: if the write fails, this ends when the lease expires or is abandoned.
-      await this.#offer().catch(() => undefined);
+      await this.#offer().catch((error: unknown) => {
+        if (!(error instanceof LeaseLost)) this.#kept = true;
+      });
     }
     this.#close(new LeaseLost(this.#lease.id, 'this host gave it up'));
   }
 
   async #offer(): Promise<void> {
-    await this.settled();
+    await this.flush();
     // A renewal at the same time would make the ETag of the release an old one.
     this.#offering = true;
     for (let sent; sent !== this.#lease;) {
@@ -279,7 +287,7 @@ export class LeaseTenure {
     }
   }
 
-  async #keep(): Promise<void> {
+  async #keepTime(): Promise<void> {
     const { clock } = this.#options;
     const { signal } = this.#ended;
     while (!signal.aborted) {
@@ -313,7 +321,7 @@ export class LeaseTenure {
       if (this.#isOver()) return this.abandon('this host could not renew it in time');
       for (const { what, since, withinMs } of this.#watched)
         if (now - since > withinMs)
-          return this.#close(new LeaseStalled(this.#lease.id, `${what} has taken more than ${withinMs / 1000} s`));
+          return this.#keep(new LeaseStalled(this.#lease.id, `${what} has taken more than ${withinMs / 1000} s`));
     }
     // Running work will soon write a checkpoint, which also renews: pages as long as a renewal then cost one write, not two.
     const dueMs = this.#watched.size > 0 ? renewMs * 1.25 : renewMs;
@@ -400,6 +408,11 @@ export class LeaseTenure {
     const { clock, container } = this.#options;
     emit('feed:failed', { container, lease: this.#lease.id, error: failure });
     await clock.sleep(tickMs(this.#options), this.#ended.signal).catch(() => undefined);
+  }
+
+  #keep(why: LeaseLost): void {
+    this.#kept ||= !this.#ended.signal.aborted;
+    this.#close(why);
   }
 
   #close(why: unknown): void {

@@ -1,5 +1,5 @@
-import { emit } from '../../base/diagnostics.ts';
-import { type SpanOptions, inSpan } from '../../base/spans.ts';
+import { emit } from '../../base/telemetry/diagnostics.ts';
+import { type SpanOptions, inSpan } from '../../base/telemetry/spans.ts';
 import { LeaseStalled } from '../leases/lease.ts';
 import type { Change, Page } from '../reading/change.ts';
 import { type Handle, HandlerTimeout } from './page-handler.ts';
@@ -64,7 +64,7 @@ export class Handling {
             acknowledged(some);
           },
           progress: () => watch.progress(),
-          settled: () => this.#tenure.settled(),
+          flush: () => this.#tenure.flush(),
           confirm: () => this.#tenure.confirm(),
         }),
       );
@@ -77,6 +77,7 @@ export class Handling {
     }
     this.#options.memory.handled += changes.length;
     this.#measure(page, changes.length, since);
+    this.#options.memory.joined.handled(changes.length, clock.monotonic() - since);
     const newest = changes.reduce((latest, { at }) => Math.max(latest, at), this.#reached ?? 0);
     if (newest > 0) this.#reached = newest;
   };
@@ -85,7 +86,7 @@ export class Handling {
   readonly begin = async (work: () => Promise<void>): Promise<void> => {
     for (let renewal; (renewal = this.#tenure.fresh());) await renewal;
     this.#tenure.assertMayBegin();
-    const watch = this.#tenure.watch('draining a backlog', this.#options.stallMs);
+    const watch = this.#tenure.watch('draining a queue', this.#options.stallMs);
     try {
       await work();
     } finally {
@@ -109,7 +110,10 @@ export class Handling {
     const deliveries = memory.deliveriesOf(position);
     emit('feed:rejected', { container, lease: this.#tenure.lease.id, position, changes, deliveries, error });
     const tooLong = [LeaseStalled, PageTooOld, HandlerTimeout].some((each) => error instanceof each);
-    if (tooLong) memory.pageSize.rejected(Math.ceil(changes / pages));
+    if (!tooLong) return;
+    memory.pageSize.rejected(Math.ceil(changes / pages));
+    // Half of them waited.
+    memory.joined.rejected(Math.ceil(changes / 2));
   }
 
   /** Stops waiting for acknowledgements of the changes delivered so far. */

@@ -28,7 +28,7 @@ export interface Tenure {
    */
   progress(): void;
   /** Resolves when the present low watermark is stored. @throws LeaseLost */
-  settled(): Promise<void>;
+  flush(): Promise<void>;
   /** Resolves when a write has confirmed that this tenure has the lease. @throws LeaseLost */
   confirm(): Promise<void>;
 }

@@ -12,9 +12,14 @@ export interface Rejection {
   readonly error: unknown;
 }
 
+/** Works of joined pages: a loss repeats this many changes and what waits behind them (PROC-L9b). */
+const JOINED: PageSizeOptions = { most: 3_000, targetMs: 10_000 };
+
 /** What a host remembers about a range from one tenure to the next. */
 export class RangeMemory {
   readonly pageSize: PageSize;
+  /** The most changes of joined pages: as many as take a tenth of the time that a page may get old (PROC-L10a). */
+  readonly joined = new PageSize(JOINED);
   /** This host's last tenure. */
   tenure: string | undefined;
   /** Changes that this host has handled. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
-import { emit } from '../../base/diagnostics.ts';
-import { type EndedSpan, type SpanCarrier, endedSpan } from '../../base/spans.ts';
+import { emit } from '../../base/telemetry/diagnostics.ts';
+import { type EndedSpan, type SpanCarrier, endedSpan } from '../../base/telemetry/spans.ts';
 import { until } from '../../base/until.ts';
 import type { Page } from '../reading/change.ts';
 import { type ChangeSource, type Start, anchor } from '../reading/source.ts';
@@ -80,7 +80,7 @@ export class Reader {
       if (!signal.aborted) this.#spanned(startedAt, { attributes: {}, failure: { error } });
       throw error;
     } finally {
-      grant?.settle(charge);
+      grant?.account(charge);
     }
   }
 

@@ -20,7 +20,7 @@ export type State =
   /** A read or a handler failed: waits for running handlers, drops the pages, and starts again at the low watermark. */
   | 'retrying'
   /** The range is no longer one partition: lets handlers end and stores the low watermark before the lease is split. */
-  | 'settling'
+  | 'flushing'
   /** The host stops: lets handlers end and stores the low watermark before the lease is offered to other hosts. */
   | 'draining'
   /** Another host took the lease and waits: lets handlers end, and answers with the low watermark. */
@@ -56,7 +56,7 @@ export type Event =
   /** Another host took the lease, and waits for an answer. */
   | 'taken-away'
   /** No handler runs, and the acknowledged position is stored. */
-  | 'settled'
+  | 'flushed'
   | 'lost';
 
 export type Terminal = 'split' | 'ended' | 'lost';
@@ -66,7 +66,7 @@ type Next = State | 'impossible';
 const READING = {
   throttled: 'throttled',
   failed: 'retrying',
-  gone: 'settling',
+  gone: 'flushing',
   halted: 'draining',
   stop: 'draining',
   'taken-away': 'yielding',
@@ -86,7 +86,7 @@ const NEVER = {
   halted: 'impossible',
   stop: 'impossible',
   'taken-away': 'impossible',
-  settled: 'impossible',
+  flushed: 'impossible',
   lost: 'impossible',
 } as const satisfies Record<Event, Next>;
 
@@ -109,8 +109,8 @@ export const TRANSITIONS = {
   throttled: { ...NEVER, ...READING, due: 'anchoring' },
   retrying: { ...NEVER, ...READING, due: 'anchoring' },
   // A handler that fails here has acknowledged nothing, and the stored position is before its changes: they come again.
-  settling: { ...NEVER, ...READING, failed: 'settling', gone: 'settling', halted: 'settling', settled: 'split' },
-  draining: { ...NEVER, ...READING, failed: 'draining', gone: 'draining', stop: 'draining', settled: 'ended' },
+  flushing: { ...NEVER, ...READING, failed: 'flushing', gone: 'flushing', halted: 'flushing', flushed: 'split' },
+  draining: { ...NEVER, ...READING, failed: 'draining', gone: 'draining', stop: 'draining', flushed: 'ended' },
   yielding: {
     ...NEVER,
     failed: 'yielding',
@@ -118,7 +118,7 @@ export const TRANSITIONS = {
     halted: 'yielding',
     stop: 'yielding',
     'taken-away': 'yielding',
-    settled: 'lost',
+    flushed: 'lost',
     lost: 'lost',
   },
   split: NEVER,

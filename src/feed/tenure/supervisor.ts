@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { emit } from '../../base/diagnostics.ts';
+import { emit } from '../../base/telemetry/diagnostics.ts';
 import { until } from '../../base/until.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { Unavailable } from '../../cosmos/retry.ts';
 import { LeaseLost } from '../leases/lease.ts';
 import type { Change, Page } from '../reading/change.ts';
 import { lsnOf } from '../reading/position.ts';
-import { RangeGone } from '../reading/source.ts';
+import { RangeGone, newestOf } from '../reading/source.ts';
 import { Checkpointing } from './checkpointing.ts';
 import type { Fence } from './fence.ts';
 import { Halt } from './page-handler.ts';
@@ -15,7 +15,7 @@ import type { LeaseTenure } from './lease-tenure.ts';
 import type { TenureListener } from './listener.ts';
 import type { Rejection } from './range-memory.ts';
 import { Reader, type TenureReaderOptions } from './reader.ts';
-import { type OpenAside, WindowAside } from './deferred.ts';
+import { type OpenDeferred, DeferredOfWindow } from './deferred.ts';
 import { type Event, type State, type Terminal, isTerminal, nextState } from './states.ts';
 import { Window } from './window.ts';
 
@@ -30,9 +30,11 @@ export interface SupervisorOptions extends TenureReaderOptions, HandlingOptions 
   readonly mostUnacknowledged: number;
   /** The most pages of which changes are not acknowledged, without the last one. Default: no limit. */
   readonly mostPages?: number | undefined;
+  /** Joins pages that wait, up to so many request units of reading them. Default: none. Ignored with `storedFirst`. */
+  readonly joinedCharge?: number | undefined;
   readonly pollMs: number;
-  /** Sets changes of tenants over their share aside. Absent: their changes are handled like all others. */
-  readonly aside?: OpenAside | undefined;
+  /** Defers changes of tenants over their share. Absent: their changes are handled like all others. */
+  readonly deferred?: OpenDeferred | undefined;
   /** From this time, monotonic, the former owner of the lease can't act (PROC-L1c). */
   readonly aloneAt: number;
   /** True: the next page waits until the last page's checkpoint is stored, so that a crash repeats one page at most. */
@@ -87,7 +89,7 @@ export class Supervisor {
   #state: State;
   #window: Window;
   /** Of this window, from its first read on. */
-  #aside: WindowAside | undefined;
+  #deferred: DeferredOfWindow | undefined;
   #windowEnded = new AbortController();
   #interrupts: AbortSignal;
   /** The position after the last page that the window accepted. */
@@ -182,7 +184,7 @@ export class Supervisor {
     },
 
     reading: async () => {
-      if (this.#options.aside && !this.#aside) await this.#openAside(this.#options.aside);
+      if (this.#options.deferred && !this.#deferred) await this.#openDeferred(this.#options.deferred);
       this.#page = await this.#reader.read(this.#read, this.#interrupts);
       if (!this.#page) return 'nothing';
       this.#idleSince = undefined;
@@ -190,13 +192,13 @@ export class Supervisor {
     },
 
     offering: async () => {
-      if (this.#aside && this.#page) {
-        const { rest, over } = this.#aside.divide(this.#page.changes);
-        if (over.size > 0) await this.#watched(this.#aside.setAside(over));
+      if (this.#deferred && this.#page) {
+        const { rest, over } = this.#deferred.divide(this.#page.changes);
+        if (over.size > 0) await this.#watched(this.#deferred.defer(over));
         this.#page = { ...this.#page, changes: rest };
       }
-      await until(this.#window.room(), this.#interrupts);
-      if (this.#options.storedFirst) await until(this.#tenure.settled(), this.#interrupts);
+      await until(this.#window.room(hasMore(this.#page)), this.#interrupts);
+      if (this.#options.storedFirst) await until(this.#tenure.flush(), this.#interrupts);
       const page = this.#page;
       this.#page = undefined;
       if (page) {
@@ -220,12 +222,12 @@ export class Supervisor {
         const signal = AbortSignal.any([this.#interrupts, over.signal]);
         const slept = clock.sleep(untilDue(), signal);
         slept.catch(() => undefined);
-        const emptied = this.#aside?.busy ? slept : this.#window.empty();
+        const emptied = this.#deferred?.busy ? slept : this.#window.empty();
         await until(Promise.race([slept, emptied]), this.#interrupts).finally(() => over.abort());
         if (this.#isBusy()) return 'due';
       }
       // No other write will store the checkpoint. The tenure's signal shows if the lease is lost.
-      this.#tenure.settled().catch(() => undefined);
+      this.#tenure.flush().catch(() => undefined);
       this.#succeeded();
       this.#idleSince ??= clock.monotonic();
       this.#checkedAt = this.#reader.lastReadAt;
@@ -249,20 +251,20 @@ export class Supervisor {
       return 'due';
     },
 
-    settling: async () => {
-      await this.#checkpointing.settle(this.#window);
-      return 'settled';
+    flushing: async () => {
+      await this.#checkpointing.flush(this.#window);
+      return 'flushed';
     },
 
     draining: async () => {
-      await this.#checkpointing.settle(this.#window, LEAVING_MS);
-      return 'settled';
+      await this.#checkpointing.flush(this.#window, LEAVING_MS);
+      return 'flushed';
     },
 
     yielding: async () => {
       await until(this.#window.close(), this.#tenure.signal);
       await this.#tenure.answer();
-      return 'settled';
+      return 'flushed';
     },
   };
 
@@ -272,7 +274,7 @@ export class Supervisor {
     if (signal.aborted) return 'lost';
     if (takenAway.aborted && state !== 'yielding') return 'taken-away';
     if (error instanceof LeaseLost) return 'lost';
-    const ending = state === 'draining' || state === 'settling' || state === 'yielding' || state === 'awaiting';
+    const ending = state === 'draining' || state === 'flushing' || state === 'yielding' || state === 'awaiting';
     if (stop.aborted && (!ending || state === 'awaiting')) return 'stop';
     if (split.aborted && !ending) return 'gone';
     const { failed } = this.#window;
@@ -289,18 +291,18 @@ export class Supervisor {
   }
 
   #isBusy(): boolean {
-    return !this.#window.isEmpty || this.#aside?.busy === true;
+    return !this.#window.isEmpty || this.#deferred?.busy === true;
   }
 
-  /** Before the first read of a window: what earlier ones have set aside decides about its first page (TEN-F6). */
-  async #openAside(open: OpenAside): Promise<void> {
+  /** Before the first read of a window: what earlier ones have deferred decides about its first page (TEN-F6). */
+  async #openDeferred(open: OpenDeferred): Promise<void> {
     const window = this.#window;
     const { signal: ended } = this.#windowEnded;
     const { range } = this.#tenure.lease;
     const signal = AbortSignal.any([this.#interrupts, window.failed]);
     const { clock, pollMs } = this.#options;
     const { begin } = this.#handling;
-    const aside = await this.#watched(
+    const deferred = await this.#watched(
       open({
         range,
         token: randomUUID(),
@@ -312,7 +314,7 @@ export class Supervisor {
         },
       }),
     );
-    this.#aside = new WindowAside(aside, { window, tenure: this.#tenure, begin, pollMs, clock, signal });
+    this.#deferred = new DeferredOfWindow(deferred, { window, tenure: this.#tenure, begin, pollMs, clock, signal });
   }
 
   /** For a window's own requests: one that was given up must not write after its successor, in the same tenure. */
@@ -328,9 +330,9 @@ export class Supervisor {
     };
   }
 
-  /** Setting changes aside that takes too long costs the lease (PROC-L8). */
+  /** Deferring changes that takes too long costs the lease (PROC-L8). */
   async #watched<T>(work: Promise<T>): Promise<T> {
-    const watch = this.#tenure.watch('setting changes aside', this.#options.stallMs);
+    const watch = this.#tenure.watch('deferring changes', this.#options.stallMs);
     try {
       return await until(work, this.#interrupts);
     } finally {
@@ -364,7 +366,7 @@ export class Supervisor {
     this.#read = position;
     this.#page = undefined;
     this.#accepted = [];
-    this.#aside = undefined;
+    this.#deferred = undefined;
     this.#windowEnded.abort();
     this.#windowEnded = new AbortController();
     this.#window = this.#openWindow();
@@ -372,7 +374,8 @@ export class Supervisor {
   }
 
   #openWindow(): Window {
-    const { order, together, concurrency, mostUnacknowledged, mostPages, manual } = this.#options;
+    const { order, together, concurrency, mostUnacknowledged, mostPages, manual, memory } = this.#options;
+    const { joinedCharge: charge, storedFirst } = this.#options;
     return new Window({
       from: this.#read,
       orderOf: order,
@@ -380,11 +383,16 @@ export class Supervisor {
       concurrency: order ? concurrency : 1,
       most: mostUnacknowledged,
       mostPages,
+      join: charge === undefined || storedFirst ? undefined : { charge, most: () => memory.joined.size ?? 1 },
       automatic: !manual,
       handle: this.#handling.handle,
       onAdvance: this.#checkpointing.open(),
     });
   }
 }
+
+/** Whether the feed had more when a page was read. Without a session token: it may have had. */
+const hasMore = (page?: { readonly next: string; readonly session?: string }): boolean =>
+  page !== undefined && lsnOf(page.next) < (newestOf(page.session) ?? Infinity);
 
 const isThrottling = (error: unknown): boolean => error instanceof Unavailable || failureOf(error).kind === 'throttled';

@@ -7,16 +7,42 @@ const LEAST = 500;
 /** As many times `mostPages` are accepted while they have fewer changes than that: a range that is read often has small pages. */
 const SMALL_PAGES = 4;
 
-/** The last part of an order value. */
-interface Lane {
-  readonly done: Promise<void>;
-  /** False: other order values share the part. */
+/** What is unacknowledged of a page. */
+interface OpenPage {
+  /** In the order of their lsns. */
+  readonly changes: readonly Change[];
+  /** Undefined: all are left. */
+  left: Set<Change> | undefined;
+  /** No change before this one is left. */
+  first: number;
+}
+
+/** What one call of the handler gets: the parts of one page or, where it had to wait, of several (PROC-L10a). */
+interface Work {
+  readonly values: Set<string>;
+  /** False: other order values share it. */
   readonly alone: boolean;
+  /** It begins when they have ended. */
+  readonly follows: Set<Work>;
+  readonly parts: PagePart[];
+  changes: number;
+  charge: number;
+  begun: boolean;
+  done: Promise<void>;
+}
+
+/** How much of what waits becomes one part. */
+export interface Joining {
+  /** So many changes, and what comes last. It may change while the window is used. */
+  readonly most: () => number;
+  /** So many request units of reading, 1 a KB, and what comes last. */
+  readonly charge: number;
 }
 
 /** The changes for one call of the handler: a whole page, or its changes of one order value or more. */
 export interface PagePart {
   readonly changes: readonly Change[];
+  /** Where several pages wait, their last one with all the changes and the time of the oldest. */
   readonly page: Page;
 }
 
@@ -39,6 +65,8 @@ export interface WindowOptions {
    * 500. Pages that wait take memory, and get too old (PROC-L13). Default: no limit.
    */
   readonly mostPages?: number | undefined;
+  /** Joins what waits behind a part. Then the window has room for as much as runs, and as much behind it. Default: nothing. */
+  readonly join?: Joining | undefined;
   /** True: when the handler resolves, all changes of the part are acknowledged. */
   readonly automatic: boolean;
   /** Resolves when the part is handled; rejects if it must be read again. */
@@ -54,23 +82,18 @@ export interface WindowOptions {
 export class Window {
   readonly #options: WindowOptions;
   readonly #failed = new AbortController();
-  /** The number of unacknowledged changes, by lsn. */
-  readonly #open = new Map<number, number>();
-  /** The keys of `#open` in ascending order, with some that are done: the lowest one is needed after each part. */
-  readonly #lsns: number[] = [];
-  /** With their pages. */
-  readonly #unacknowledged = new Map<Change, Page>();
-  /** The number of unacknowledged changes of each page that has any. */
-  readonly #pages = new Map<Page, number>();
+  /** The pages of which changes are unacknowledged. */
+  readonly #pages = new Map<Page, OpenPage>();
+  #unacknowledged = 0;
   readonly #pageEnds: string[] = [];
-  /** The last part of each order value. The next part of that value starts when it has ended. */
-  readonly #lanes = new Map<string, Lane>();
-  /** Parts that wait for one of the `concurrency` places. Tenants get them in turns (TEN-F1). */
+  /** The last work of each order value. The next one of that value starts when it has ended. */
+  readonly #lanes = new Map<string, Work>();
+  /** Works that wait for one of the `concurrency` places. Tenants get them in turns (TEN-F1). */
   readonly #ready = new RoundRobin<() => void>();
   readonly #watching = new Set<() => void>();
   #running = 0;
-  /** Parts that run or wait. */
-  #parts = 0;
+  /** Works that run or wait. */
+  #works = 0;
   #closed = false;
   #read: string;
   #position: string;
@@ -91,22 +114,30 @@ export class Window {
     return this.#failed.signal;
   }
 
-  /** Resolves when another page may be offered. Whole pages are read one ahead of the handler, not two. */
-  room(): Promise<void> {
-    const { orderOf } = this.#options;
-    return this.#until(() => !this.#isFull() && (orderOf !== undefined || this.#parts === 0));
+  /**
+   * Resolves when another page may be offered. Whole pages are read one ahead of the handler, and more only where they are
+   * joined and the feed has `more`: else each read would bring a few changes.
+   */
+  room(more = false): Promise<void> {
+    const { orderOf, join } = this.#options;
+    return this.#until(
+      () => !this.#isFull() && (orderOf !== undefined || this.#works === 0 || (join !== undefined && more)),
+    );
   }
 
   #isFull(): boolean {
-    const { most, mostPages = Infinity } = this.#options;
-    const { size } = this.#unacknowledged;
-    return size >= most || this.#pages.size >= (size < LEAST ? SMALL_PAGES * mostPages : mostPages);
+    const { most, mostPages = Infinity, join, orderOf } = this.#options;
+    const size = this.#unacknowledged;
+    if (size >= most || this.#pages.size >= (size < LEAST ? SMALL_PAGES * mostPages : mostPages)) return true;
+    if (!join || orderOf) return false;
+    const charge = [...this.#pages.keys()].reduce((sum, page) => sum + page.charge, 0);
+    return size >= 2 * join.most() || charge >= 2 * join.charge;
   }
 
   /** With this many unacknowledged changes, those of a page that comes counted, the window is half full. */
   get half(): number {
     const { most, mostPages = Infinity } = this.#options;
-    const byPages = 2 * this.#pages.size < mostPages ? Infinity : Math.max(LEAST, this.#unacknowledged.size);
+    const byPages = 2 * this.#pages.size < mostPages ? Infinity : Math.max(LEAST, this.#unacknowledged);
     return Math.min(most / 2, byPages);
   }
 
@@ -117,20 +148,20 @@ export class Window {
 
   /** True: all offered changes are acknowledged. */
   get isEmpty(): boolean {
-    return this.#unacknowledged.size === 0 && this.#parts === 0;
+    return this.#unacknowledged === 0 && this.#works === 0;
   }
 
   /** The number of offered changes that are not acknowledged, by tenant. */
   held(): Map<string, number> {
     const held = new Map<string, number>();
-    for (const { tenant } of this.#unacknowledged.keys())
-      if (tenant !== undefined) held.set(tenant, (held.get(tenant) ?? 0) + 1);
+    for (const { left, changes } of this.#pages.values())
+      for (const { tenant } of left ?? changes) if (tenant !== undefined) held.set(tenant, (held.get(tenant) ?? 0) + 1);
     return held;
   }
 
   /** The number of offered changes that are not acknowledged. */
   get unacknowledged(): number {
-    return this.#unacknowledged.size;
+    return this.#unacknowledged;
   }
 
   /** Resolves when the window is empty. */
@@ -149,20 +180,15 @@ export class Window {
     this.#read = page.next;
     this.#pageEnds.push(page.next);
     const acknowledged = lsnOf(this.#position);
-    for (const change of page.changes) {
-      const lsn = feedLsnOf(change);
-      // The feed may deliver acknowledged changes again. The watermark stays.
-      if (lsn <= acknowledged) continue;
-      const before = this.#open.get(lsn) ?? 0;
-      if (before === 0) this.#lsns.push(lsn);
-      this.#open.set(lsn, before + 1);
-      this.#unacknowledged.set(change, page);
-      this.#pages.set(page, (this.#pages.get(page) ?? 0) + 1);
+    // The feed may deliver acknowledged changes again. The watermark stays.
+    const fresh = page.changes.filter((change) => feedLsnOf(change) > acknowledged);
+    if (fresh.length > 0) {
+      const changes = isInOrder(fresh) ? fresh : fresh.toSorted((a, b) => feedLsnOf(a) - feedLsnOf(b));
+      this.#pages.set(page, { changes, left: undefined, first: 0 });
+      this.#unacknowledged += fresh.length;
     }
-    // Cheap, because the feed is in order already.
-    this.#lsns.sort((a, b) => a - b);
     for (const [values, changes] of this.#partsOf(page)) this.#enqueue(values, { changes, page });
-    if (this.#open.size === 0) this.#advance();
+    if (this.#pages.size === 0) this.#advance();
   }
 
   /** The parts of a page, each with its order values. */
@@ -182,29 +208,50 @@ export class Window {
     ];
   }
 
+  /** Puts a part into the work that its order values wait for, or makes one that follows theirs. */
   #enqueue(values: readonly string[], part: PagePart): void {
-    this.#parts += 1;
-    const before = values.flatMap((value) => this.#lanes.get(value)?.done ?? []);
-    const lane = { done: this.#runAfter(before, part), alone: values.length === 1 };
-    for (const value of values) this.#lanes.set(value, lane);
-    void lane.done.finally(() => {
-      for (const value of values) if (this.#lanes.get(value) === lane) this.#lanes.delete(value);
-    });
+    const before = new Set(values.flatMap((value) => this.#lanes.get(value) ?? []));
+    const alone = values.length === 1;
+    const work = [...before].find((one) => this.#joins(one, before, alone)) ?? this.#newWork(before, alone);
+    work.parts.push(part);
+    work.changes += part.changes.length;
+    work.charge += (part.page.charge * part.changes.length) / part.page.changes.length;
+    for (const value of values) {
+      work.values.add(value);
+      this.#lanes.set(value, work);
+    }
   }
 
-  async #runAfter(before: readonly Promise<void>[], part: PagePart): Promise<void> {
-    await Promise.all(before);
-    await this.#run(part);
+  /** Whether a work takes a part that comes after `before`: it hasn't begun, and follows the others already. */
+  #joins(work: Work, before: ReadonlySet<Work>, alone: boolean): boolean {
+    const { join } = this.#options;
+    if (!join || work.begun || work.alone !== alone) return false;
+    const inOrder = [...before].every((one) => one === work || work.follows.has(one));
+    return inOrder && work.changes < join.most() && work.charge < join.charge;
+  }
+
+  #newWork(follows: Set<Work>, alone: boolean): Work {
+    const made = { values: new Set<string>(), alone, follows, parts: [], changes: 0, charge: 0, begun: false };
+    const work: Work = { ...made, done: Promise.resolve() };
+    this.#works += 1;
+    work.done = this.#runInTurn(work);
+    return work;
   }
 
   /** Never rejects. */
-  async #run(part: PagePart): Promise<void> {
+  async #runInTurn(work: Work): Promise<void> {
+    await Promise.all([...work.follows].map(({ done }) => done));
+    // Otherwise each would keep all before it in memory.
+    work.follows.clear();
     const { handle, automatic } = this.#options;
-    await this.turn(onlyTenant(part.changes), async () => {
-      await handle(part, (changes) => this.#acknowledge(changes));
-      if (automatic) this.#acknowledge(part.changes);
+    await this.turn(onlyTenant(work.parts[0]?.changes ?? []), async () => {
+      work.begun = true;
+      const part = joined(work.parts);
+      await handle(part, (changes) => this.#acknowledge(work.parts.map(({ page }) => ({ changes, page }))));
+      if (automatic) this.#acknowledge(work.parts);
     });
-    this.#parts -= 1;
+    this.#works -= 1;
+    for (const value of work.values) if (this.#lanes.get(value) === work) this.#lanes.delete(value);
     this.#changed();
   }
 
@@ -233,13 +280,18 @@ export class Window {
     return !this.#closed;
   }
 
-  #acknowledge(changes: readonly Change[]): void {
-    for (const change of changes) {
-      const page = this.#unacknowledged.get(change);
-      if (!page) continue;
-      this.#unacknowledged.delete(change);
-      countDown(this.#pages, page);
-      countDown(this.#open, feedLsnOf(change));
+  #acknowledge(parts: readonly PagePart[]): void {
+    for (const { changes, page } of parts) {
+      const open = this.#pages.get(page);
+      if (!open) continue;
+      const before = leftOf(open);
+      if (changes === page.changes) open.left = new Set();
+      else {
+        open.left ??= new Set(open.changes);
+        for (const change of changes) open.left.delete(change);
+      }
+      this.#unacknowledged -= before - leftOf(open);
+      if (open.left.size === 0) this.#pages.delete(page);
     }
     this.#advance();
     this.#changed();
@@ -247,10 +299,8 @@ export class Window {
 
   /** Moves the watermark to just before the lowest lsn with unacknowledged changes, else to the end of the last page. */
   #advance(): void {
-    const closed = this.#lsns.findIndex((lsn) => this.#open.has(lsn));
-    this.#lsns.splice(0, closed === -1 ? this.#lsns.length : closed);
-    const [lowest] = this.#lsns;
-    const next = lowest === undefined ? this.#read : positionAt(lowest - 1);
+    const lowest = Math.min(...[...this.#pages.values()].map(lowestOf));
+    const next = lowest === Infinity ? this.#read : positionAt(lowest - 1);
     if (lsnOf(next) <= lsnOf(this.#position)) return;
     this.#position = next;
     let pageEnd = false;
@@ -275,8 +325,30 @@ export class Window {
   }
 }
 
-function countDown<K>(counts: Map<K, number>, key: K): void {
-  const left = (counts.get(key) ?? 1) - 1;
-  if (left > 0) counts.set(key, left);
-  else counts.delete(key);
+function joined(parts: readonly PagePart[]): PagePart {
+  const [first, ...others] = parts;
+  if (!first || others.length === 0) return first ?? never();
+  const changes = parts.flatMap((part) => part.changes);
+  const pages = parts.map(({ page }) => page);
+  const readAt = Math.min(...pages.map((page) => page.readAt));
+  return { changes, page: { ...(pages.at(-1) ?? first.page), changes, readAt } };
+}
+
+function never(): never {
+  throw new Error('A work without a part');
+}
+
+const leftOf = ({ left, changes }: OpenPage): number => left?.size ?? changes.length;
+
+/** As a feed usually is. */
+const isInOrder = (changes: readonly Change[]): boolean =>
+  changes.every((change, n) => n === 0 || feedLsnOf(changes[n - 1] ?? change) <= feedLsnOf(change));
+
+/** The lowest lsn that is left of a page. */
+function lowestOf(open: OpenPage): number {
+  for (; open.first < open.changes.length; open.first++) {
+    const change = open.changes[open.first];
+    if (change && open.left?.has(change) !== false) return feedLsnOf(change);
+  }
+  return Infinity;
 }

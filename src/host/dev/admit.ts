@@ -1,3 +1,4 @@
+import { refusalOfId } from '../../base/item-id.ts';
 import { roundedIn } from '../../base/whole-numbers.ts';
 import { isKeyLevel } from '../../base/key-level.ts';
 import { type KeyPath, storedKey, valueAtPath } from '../../cosmos/paths.ts';
@@ -6,8 +7,6 @@ import type { Key } from '../../feed/reading/change.ts';
 
 /** Bytes of UTF-8 that a document may have in Cosmos DB (service quotas: maximum size of an item). */
 export const MAX_DOCUMENT = 2 * 1024 * 1024;
-/** Bytes of an id (same page). */
-const MAX_ID = 1_023;
 const MAX_KEY = 2_048;
 
 /** A step that passed the check, with its full key and its size in bytes. */
@@ -45,9 +44,6 @@ export function admitSteps(step: Step, containers: ReadonlyMap<string, readonly 
 
 function refusedId(id: unknown): string | undefined {
   if (typeof id !== 'string') return 'its id is not a string';
-  if (id === '') return 'its id is empty';
-  if (Buffer.byteLength(id) > MAX_ID) return `its id is over ${MAX_ID} bytes`;
-  if (/[/\\#?]/.test(id))
-    return `its id ${JSON.stringify(id.slice(0, 60))} contains / \\ # or ?, which are not allowed`;
-  return undefined;
+  const why = refusalOfId(id);
+  return why && `its id ${id === '' ? '' : `${JSON.stringify(id.slice(0, 60))} `}${why}`;
 }

@@ -1,19 +1,20 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { flag, optional } from '../../verbs/flags.ts';
 import type { SourceRef } from '../../pipeline/specs.ts';
 import { formatSweep } from '../../procedures/archive/sweep.ts';
 import { defineOperation } from '../../verbs/operation.ts';
-import { formatVerification } from '../../procedures/verify/verify.ts';
+import { formatVerification, isVerified } from '../../procedures/verify/verify.ts';
 import { suggestion } from '../../base/near.ts';
 import { plural } from '../../procedures/table.ts';
 import type { LoadedPipeline, Workspace } from '../../runtime/workspace.ts';
 import { loadPipeline } from '../../runtime/pipeline/load-pipeline.ts';
+import { sayParked } from '../run/letters-now.ts';
 import { progressTable } from '../run/progress.ts';
 import { openDashboard } from '../run/dashboard.ts';
 import { embeddedInput } from './embedded.ts';
-import { type Input, fileInput, workloadInput } from './input.ts';
-import { formatMoves, isWholeShard } from './moves.ts';
+import { type Input, examplesInput, fileInputs, workloadInput } from './input.ts';
 import { modelLines } from './model-lines.ts';
 import { type DevSummary, play } from './play.ts';
 import { formatPublished, isRight } from './published.ts';
@@ -29,17 +30,18 @@ const DASHBOARD_MS = 1_000;
 const ACCOUNT_MS = 5_000;
 
 const input = z.object({
-  example: z.string().optional().describe('run this example instead of your pipeline'),
+  example: optional('run this example instead of your pipeline'),
   input: z
-    .string()
+    .array(z.string())
     .optional()
-    .describe('load this file, one JSON document a line, instead of the pipeline’s own workload'),
-  into: z.string().optional().describe('container and type of the documents of --input, as Container/type'),
+    .describe(
+      'load this file, or the files of this folder, instead of the pipeline’s own workload; may be repeated. A file has one JSON document a line, or one JSON array, and may be packed by gzip',
+    ),
+  into: optional('container and type of the documents of --input, as Container/type'),
   rate: z.number().positive().optional().describe('load at most this many documents a second (default: no limit)'),
-  once: z
-    .boolean()
-    .default(false)
-    .describe('load and derive everything, then recompute it, compare and end; exit code 1 on a difference'),
+  once: flag(
+    'load and derive everything, then recompute it, compare and end; exit code 1 on a difference, a parked change or a rejected line',
+  ),
   port: z.int().min(0).max(65_535).default(0).describe('port of the embedded server on 127.0.0.1; 0: any free port'),
   shards: z
     .int()
@@ -47,12 +49,11 @@ const input = z.object({
     .max(100)
     .optional()
     .describe('spread the tenants over so many embedded databases, by a shard map; for a pipeline over shards'),
-  unverified: z
-    .boolean()
-    .default(false)
-    .describe('don’t compare with a recomputation when everything is loaded (above 100,000 documents, none is made)'),
+  unverified: flag(
+    'don’t compare with a recomputation when everything is loaded (above 100,000 documents, none is made)',
+  ),
   dashboard: z.int().min(0).max(65_535).default(0).describe('port of the dashboard on 127.0.0.1; 0: any free port'),
-  account: z.boolean().default(false).describe('use the account of the settings instead of the embedded server'),
+  account: flag('use the account of the settings instead of the embedded server'),
   ...embeddedInput,
 });
 type DevInput = z.output<typeof input>;
@@ -60,14 +61,14 @@ type DevInput = z.output<typeof input>;
 /** `registry`: the operations that a run's background jobs may run. */
 export const dev = (registry: () => Registry) =>
   defineOperation({
-    verb: 'dev',
+    name: 'dev',
     summary: 'Run a pipeline on this machine: database, data and projections, with nothing to install',
     examples: [
       'millrace dev',
       'millrace dev --once --json',
       'millrace dev --example storefront --shards 3 --once',
       'millrace dev --example storefront --rate 200 --data .millrace/storefront',
-      'millrace dev --pipeline pipeline --input orders.jsonl --into Orders/order',
+      'millrace dev --input orders-1.jsonl --input orders-2.jsonl --into Orders/order',
     ],
     shards: 'itself',
     effect: 'changes',
@@ -83,7 +84,7 @@ export const dev = (registry: () => Registry) =>
       const loaded = revision?.loaded ?? (await loadPipeline(folder));
       for (const line of await modelLines(context.workspace.at(folder), loaded.pipeline)) context.screen.line(line);
       assertShards(loaded, shards, account);
-      const source = await inputOf(options, loaded);
+      const inputs = await inputsOf(options, loaded);
       const opening = Promise.withResolvers<Workspace>();
       // The dashboard shows why the stage can't be opened, but the error is reported by this run.
       opening.promise.catch(() => undefined);
@@ -107,27 +108,31 @@ export const dev = (registry: () => Registry) =>
       const by = { ...options, statusMs: once || account ? undefined : DASHBOARD_MS };
       return {
         // If the server has ended, its end is the error to report, not the failures that followed from it.
-        ...(await play(by, context, source, stage, watching).finally(() => stage.ended?.throwIfAborted())),
+        ...(await play(by, context, inputs, stage, watching).finally(() => stage.ended?.throwIfAborted())),
         seconds: Math.round((performance.now() - started) / 100) / 10,
       };
     },
     format: formatSummary,
-    ok: ({ verification, places = [], moved, published }) =>
-      (!moved || isWholeShard(moved)) &&
-      [verification, ...places.map((of) => of.verification)].every((of) => (of?.different ?? 0) === 0) &&
+    ok: ({ loaded, archive, verification, places = [], published, parked }) =>
+      !loaded?.rejected &&
+      !parked &&
+      [verification, ...places.map((of) => of.verification)].every((of) => !of || isVerified(of)) &&
+      (archive ?? []).every(({ faults }) => faults.length === 0) &&
       (published ?? []).every(isRight),
   });
 
-async function inputOf(
-  { input: file, into, seed }: DevInput,
-  { folder, model }: LoadedPipeline,
-): Promise<Input | undefined> {
-  if (file === undefined) {
+async function inputsOf(
+  { input: paths, into, seed, account }: DevInput,
+  loaded: LoadedPipeline,
+): Promise<readonly Input[]> {
+  if (paths === undefined) {
     if (into !== undefined)
       throw operationsError('input-invalid', '--into is given without --input', {
-        hint: 'Give `--input` the path of a file with one JSON document a line.',
+        hint: 'Give `--input` the path of a file with one JSON document a line, or one JSON array.',
       });
-    return workloadInput(folder, seed);
+    // Examples say what documents look like, and are nothing to write into an account.
+    const own = (await workloadInput(loaded.folder, seed)) ?? (account ? undefined : examplesInput(loaded));
+    return own ? [own] : [];
   }
   const [container = '', type = '', ...rest] = (into ?? '').split('/');
   if (container === '' || type === '' || rest.length > 0) {
@@ -139,8 +144,8 @@ async function inputOf(
       },
     );
   }
-  checkTarget({ container, type }, model);
-  return fileInput(file, { container, type });
+  checkTarget({ container, type }, loaded.model);
+  return fileInputs(paths, { container, type });
 }
 
 function checkTarget({ container, type }: SourceRef, model: LoadedPipeline['model']): void {
@@ -184,8 +189,8 @@ function formatSummary({
   archive,
   verification,
   places = [],
-  moved,
   published,
+  parked,
   seconds,
 }: DevSummary): string {
   const lines: string[] = [];
@@ -197,9 +202,8 @@ function formatSummary({
   }
   lines.push(...progressTable(projections));
   if (archive) lines.push('', formatSweep(archive));
-  if (moved) lines.push('', formatMoves(moved));
   if (verification) lines.push('', formatVerification(verification));
   for (const { place, verification: of } of places) lines.push('', `── ${place}`, formatVerification(of));
   if (published) lines.push('', formatPublished(published));
-  return [...lines, `${seconds} s`].join('\n');
+  return [...lines, ...sayParked(parked ?? 0), `${seconds} s`].join('\n');
 }

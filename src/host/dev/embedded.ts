@@ -2,16 +2,17 @@ import { once } from 'node:events';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
+import { flag, optional } from '../../verbs/flags.ts';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import type { Emulator, EmulatorOptions } from '../../emulator/index.ts';
-import type { ThreadAnswer } from '../../emulator/thread.ts';
+import type { ThreadAnswer, ThreadRefusal } from '../../emulator/thread.ts';
 import { hostError } from '../errors.ts';
 
 const share = z.number().min(0).max(1).optional();
 
 /** Flags of the embedded server, shared by the commands that start it. */
 export const embeddedInput = {
-  data: z.string().optional().describe('folder for the data (default: in memory, lost at the end)'),
+  data: optional('folder for the data (default: in memory, lost at the end)'),
   seed: z
     .int()
     .default(1)
@@ -20,10 +21,9 @@ export const embeddedInput = {
   failAfterEffect: share.describe('share of writes, 0 to 1, that take effect but are answered with an error'),
   failBefore: share.describe('share of requests, 0 to 1, that fail without effect'),
   throttle: share.describe('share of requests, 0 to 1, that are answered 429'),
-  adverse: z
-    .boolean()
-    .default(false)
-    .describe('all faults of a bad day: stale reads, lost answers, failures, throttling; the flags above override it'),
+  adverse: flag(
+    'all faults of a bad day: stale reads, lost answers, failures, throttling; the flags above override it',
+  ),
 };
 const embedded = z.object(embeddedInput);
 export type EmbeddedInput = z.output<typeof embedded> & {
@@ -59,6 +59,7 @@ export async function startBeside(port: number, input: EmbeddedInput): Promise<B
   if ('failed' in answer) throw hostError('process-ended', answer.failed);
 
   const ending = new AbortController();
+  worker.on('message', ({ refused }: ThreadRefusal) => ending.abort(UsageError.from(refused)));
   const exit = once(worker, 'exit').catch((cause: unknown) => {
     const message = `The embedded server ended: ${messageOf(cause)}`;
     ending.abort(hostError('process-ended', message, { cause }));

@@ -1,17 +1,19 @@
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
+import { readdir, stat } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { runtimeError } from '../../runtime/errors.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import { messageOf } from '../../base/errors.ts';
-import { isObject } from '../../base/json.ts';
+import { digest, isObject } from '../../base/json.ts';
+import { sourceExamples } from '../../pipeline/declaration.ts';
+import { textsOf } from './input-file.ts';
+import { REJECTS } from './rejects.ts';
 import { parseDate } from '../../pipeline/date.ts';
 import type { SourceRef } from '../../pipeline/specs.ts';
-import type { EventStep, Load, Step, WhileMoving } from '../../pipeline/workload.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
+import type { EventStep, Load, Step } from '../../pipeline/workload.ts';
 
-/** One piece of input. `at` counts from 1: the line of a file, the step of a workload. */
+/** One piece of input. `at` counts from 1: the line of a file or the element of its array, the step of a workload. */
 export interface InputItem {
   readonly at: number;
   /** The original text, for the rejects file. */
@@ -27,8 +29,6 @@ export interface Input {
   readonly identity: Readonly<Record<string, unknown>>;
   /** The time, in milliseconds, at which the archive's rules are evaluated; absent: the current time. */
   readonly now?: number;
-  /** How documents change while a tenant moves. */
-  readonly whileMoving?: WhileMoving;
   /** How much of it `items` has read, 0 to 1. Absent: it isn't known how much there is. */
   readonly share?: () => number;
   items(): AsyncIterable<InputItem>;
@@ -40,12 +40,11 @@ export async function workloadInput(folder: string, seed: number): Promise<Input
     for (const extension of ['ts', 'js']) {
       const file = join(folder, `${name}.${extension}`);
       if (!(await exists(file))) continue;
-      const { load, now, whileMoving } = await loadModule(file);
+      const { load, now } = await loadModule(file);
       return {
         name: `${folder.split(/[\\/]/).at(-1)}/${name}`,
         identity: { workload: name, seed },
         ...(now === undefined ? {} : { now }),
-        ...(whileMoving && { whileMoving }),
         async *items() {
           let at = 0;
           for await (const step of load({ seed })) yield { at: ++at, text: () => JSON.stringify(step), step };
@@ -56,12 +55,55 @@ export async function workloadInput(folder: string, seed: number): Promise<Input
   return undefined;
 }
 
-/** Lines of JSON for one document type. A document without `type` gets it. */
+/** The model's examples of what the pipeline reads; undefined if it has none. */
+export function examplesInput({ pipeline, model }: LoadedPipeline): Input | undefined {
+  const steps = sourceExamples(pipeline, model).flatMap(({ container, examples }) =>
+    examples.flatMap((doc) =>
+      typeof doc['id'] === 'string' ? [{ container, upsert: { ...doc, id: doc['id'] } }] : [],
+    ),
+  );
+  if (steps.length === 0) return undefined;
+  return {
+    name: 'the examples of the model',
+    identity: { examples: digest(steps) },
+    async *items() {
+      for (const [index, step] of steps.entries()) yield { at: index + 1, text: () => JSON.stringify(step), step };
+    },
+  };
+}
+
+/** What is in a folder of documents. */
+const DOCUMENTS = /\.(jsonl?|ndjson)(\.gz)?$/i;
+
+/**
+ * Files of documents of one type, each an input of its own: then one that is added is loaded, and the others are not.
+ * Of a folder they are its files, in the order of their names.
+ */
+export async function fileInputs(paths: readonly string[], into: SourceRef): Promise<Input[]> {
+  const files: string[] = [];
+  for (const path of paths) {
+    const folder = (await stat(path).catch(() => undefined))?.isDirectory() ? await readdir(path) : undefined;
+    const found = folder?.filter((name) => DOCUMENTS.test(name) && !name.endsWith(REJECTS)).toSorted();
+    if (found?.length === 0)
+      throw operationsError('input-invalid', `The folder ${path} has no file of documents`, {
+        hint: 'Their names end with .jsonl, .ndjson or .json, or with .gz after that.',
+      });
+    files.push(...(found?.map((name) => join(path, name)) ?? [path]));
+  }
+  const twice = files.find((file, at) => files.slice(0, at).some((other) => basename(other) === basename(file)));
+  if (twice !== undefined)
+    throw operationsError('input-invalid', `Two files of --input are named ${basename(twice)}`, {
+      hint: 'Rename one: what is rejected goes into a file with the name of the input.',
+    });
+  return Promise.all(files.map((file) => fileInput(file, into)));
+}
+
+/** Documents of one type: lines of JSON, or one JSON array, also packed by gzip. A document without `type` gets it. */
 export async function fileInput(file: string, into: SourceRef): Promise<Input> {
   const path = resolve(file);
   if (!(await exists(path))) {
     throw operationsError('input-invalid', `There is no file ${file}`, {
-      hint: 'Give `--input` the path of a file with one JSON document a line.',
+      hint: 'Give `--input` the path of a file with one JSON document a line, or one JSON array.',
     });
   }
   const { size } = await stat(path);
@@ -72,19 +114,17 @@ export async function fileInput(file: string, into: SourceRef): Promise<Input> {
     share: () => (size === 0 ? 1 : Math.min(1, read / size)),
     async *items() {
       let at = 0;
-      for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+      for await (const { text, broken } of textsOf(path, (bytes) => (read = bytes))) {
         at += 1;
-        // Not what the stream has read: that is far ahead.
-        read += Buffer.byteLength(text) + 1;
-        // Editors write blank lines, and on Windows a byte order mark: neither is an error.
-        const line = at === 1 ? text.replace(/^\uFEFF/, '') : text;
-        if (line.trim() !== '') yield { at, text: () => line, step: parseLine(line, into) };
+        // Editors write blank lines, which are no error.
+        if (text.trim() !== '' || broken !== undefined)
+          yield { at, text: () => text, step: broken ?? parseDocument(text, into) };
       }
     },
   };
 }
 
-function parseLine(text: string, { container, type }: SourceRef): Step | string {
+function parseDocument(text: string, { container, type }: SourceRef): Step | string {
   let document: unknown;
   try {
     document = JSON.parse(text);
@@ -103,11 +143,10 @@ function parseLine(text: string, { container, type }: SourceRef): Step | string 
 interface Loadable {
   readonly load: Load;
   readonly now: number | undefined;
-  readonly whileMoving: WhileMoving | undefined;
 }
 
 async function loadModule(file: string): Promise<Loadable> {
-  let module: { load?: unknown; now?: unknown; whileMoving?: unknown };
+  let module: { load?: unknown; now?: unknown };
   try {
     module = (await import(pathToFileURL(file).href)) as typeof module;
   } catch (error) {
@@ -129,17 +168,8 @@ async function loadModule(file: string): Promise<Loadable> {
       hint: "Write `export const now = '2026-06-03T00:00:00Z'`, or leave it out.",
     });
   }
-  const { whileMoving } = module;
-  if (whileMoving !== undefined && !isWhileMoving(whileMoving)) {
-    throw runtimeError('unloadable', `${file} exports a \`whileMoving\` without \`container\` and \`change\``, {
-      hint: "Write `export const whileMoving = { container: 'Orders', change: (order, n) => ({ ...order, n }) }`, or leave it out.",
-    });
-  }
-  return { load: module.load as Load, now, whileMoving };
+  return { load: module.load as Load, now };
 }
-
-const isWhileMoving = (value: unknown): value is WhileMoving =>
-  isObject(value) && typeof value['container'] === 'string' && typeof value['change'] === 'function';
 
 const isMissingPackage = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';

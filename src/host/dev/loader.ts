@@ -5,6 +5,9 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { failureOf, kindOfStatus } from '../../cosmos/failure.ts';
 import type { KeyPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
+import { Meter } from '../../cosmos/budget/charge-meter.ts';
+import { BulkLane } from '../../access/bulk-lane.ts';
+import { refusedAt } from '../../cosmos/transact.ts';
 import { MAX_BATCH, MAX_BATCH_BYTES } from '../../access/document-access.ts';
 import type { EventStep } from '../../pipeline/workload.ts';
 import type { HubClients } from '../../access/hub-clients.ts';
@@ -135,22 +138,49 @@ class Chunk {
   }
 }
 
-/** Writes different keys in parallel, and the steps of one key in their order. */
+/** Writes different keys in parallel, and the steps of one key in their order. Keys with one step share requests. */
 async function write(
   { database, databaseOf = async () => database, signal }: LoaderOptions,
   steps: readonly Admitted[],
 ): Promise<void> {
-  const lanes = Map.groupBy(steps, ({ step, key }) => JSON.stringify([step.container, key]));
-  await pMap(
-    lanes.values(),
-    async (lane) => {
-      const [first] = lane;
-      if (!first) return;
-      const of = await databaseOf(first.step.container, first.key);
-      for (const batch of batches(lane)) await commit(of, batch, signal);
-    },
-    { concurrency: PARALLEL, signal },
+  const lanes = [...Map.groupBy(steps, ({ step, key }) => JSON.stringify([step.container, key])).values()];
+  const { true: single = [], false: several = [] } = Object.groupBy(lanes, ([first, ...others]) =>
+    first && 'upsert' in first.step && others.length === 0 ? 'true' : 'false',
   );
+  const upsert = bulkUpserts(signal);
+  await Promise.all([
+    ...single.flat().map(async (one) => upsert(await databaseOf(one.step.container, one.key), one)),
+    pMap(
+      several,
+      async (lane) => {
+        const [first] = lane;
+        if (!first) return;
+        const of = await databaseOf(first.step.container, first.key);
+        for (const batch of batches(lane)) await commit(of, batch, signal);
+      },
+      { concurrency: PARALLEL, signal },
+    ),
+  ]);
+}
+
+/** A document alone in its key goes with those of other keys, and by itself where that was refused: the service then says why. */
+function bulkUpserts(signal: AbortSignal): (database: Database, step: Admitted) => Promise<void> {
+  const lanes = new Map<Database, Map<string, BulkLane>>();
+  return async (database, step) => {
+    const { container } = step.step;
+    const own = lanes.get(database) ?? new Map<string, BulkLane>();
+    lanes.set(database, own);
+    const lane =
+      own.get(container) ?? new BulkLane(database.container(container), new Meter(), { reads: false, signal });
+    own.set(container, lane);
+    const operation = {
+      operationType: BulkOperationType.Upsert,
+      partitionKey: [...step.key],
+      resourceBody: bodyOf(step),
+    };
+    const result = await lane.submit(operation as OperationInput);
+    if (result === 'lost' || result.statusCode >= 300) await commit(database, [step], signal);
+  };
 }
 
 /** A delete is sent alone: a batch that deletes a missing document would fail as a whole. */
@@ -203,12 +233,12 @@ async function remove(container: Container, id: string, key: KeyLevel[]): Promis
   }
 }
 
+const bodyOf = ({ step }: Admitted): unknown => ('upsert' in step ? step.upsert : undefined);
+
 async function upsertTogether(container: Container, steps: readonly Admitted[], key: KeyLevel[]): Promise<void> {
-  const operations = steps.flatMap(({ step }): OperationInput[] =>
-    'upsert' in step ? [{ operationType: BulkOperationType.Upsert, resourceBody: step.upsert as never }] : [],
-  );
-  const { result = [] } = await container.items.batch(operations, key);
-  const failed = result.findIndex(({ statusCode }) => statusCode >= 400 && statusCode !== 424);
+  const operations = steps.map((step) => ({ operationType: BulkOperationType.Upsert, resourceBody: bodyOf(step) }));
+  const { result = [] } = await container.items.batch(operations as OperationInput[], key);
+  const failed = refusedAt(result);
   const status = result[failed]?.statusCode;
   if (status === undefined) return;
   // The form of error that the SDK throws for a single request, so that `withRetry` handles it by the same rules.

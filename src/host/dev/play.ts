@@ -16,6 +16,7 @@ import type { App } from '../../runtime/hosts/processor-host.ts';
 import { type Importer, importOnce } from '../../runtime/pipeline/fresh-import.ts';
 import { layoutsOf } from '../../runtime/tables.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
+import { parkedNow } from '../run/letters-now.ts';
 import type { ProjectionProgress } from '../run/progress.ts';
 import { runPipeline } from '../run/run-pipeline.ts';
 import { untilAborted } from '../run/until-aborted.ts';
@@ -23,7 +24,6 @@ import { buildAdded } from './build-added.ts';
 import type { Input } from './input.ts';
 import { type Loaded, loadDocuments } from './loader.ts';
 import type { Progress } from './marker.ts';
-import { type MovedThereAndBack, moveThereAndBack } from './moves.ts';
 import { type PublishedCheck, checkPublished } from './published.ts';
 import { Revisions } from './revisions.ts';
 import { type DatabaseOf, type PlaceVerification, prepareShards, verifyPlaces } from './shards.ts';
@@ -33,6 +33,8 @@ import { sayVerdict } from './verdict.ts';
 import type { Revision, WatchedPipeline } from './watched-pipeline.ts';
 
 const SWEEP_MS = 60_000;
+/** The others are counted, and in the file of the rejects. */
+const REJECTS_SHOWN = 5;
 
 export interface PlayOptions {
   readonly once: boolean;
@@ -50,7 +52,6 @@ export interface PlayOptions {
 export interface DevSummary {
   readonly pipeline: string;
   readonly loaded: Loaded | null;
-  /** Since the pipeline was loaded last. */
   readonly projections: readonly ProjectionProgress[];
   /** What the sweeps moved to the archive; null without an archive. */
   readonly archive: readonly SweepResult[] | null;
@@ -58,10 +59,10 @@ export interface DevSummary {
   readonly verification: Verification | null;
   /** Only with --once, of a pipeline over shards; `verification` is null then. */
   readonly places?: readonly PlaceVerification[];
-  /** Only with --once and --shards, if `workload.ts` exports `whileMoving`: a tenant that moved there and back. */
-  readonly moved?: MovedThereAndBack;
   /** Only with --once, and without --account, where a pipeline publishes. */
   readonly published: readonly PublishedCheck[] | null;
+  /** Only with --once: how many changes are parked. */
+  readonly parked: number | null;
   readonly seconds: number;
 }
 
@@ -75,7 +76,7 @@ export interface Watching {
 export async function play(
   options: PlayOptions,
   context: Context,
-  source: Input | undefined,
+  inputs: readonly Input[],
   stage: Stage,
   watching: Watching | undefined,
 ): Promise<Omit<DevSummary, 'seconds'>> {
@@ -98,13 +99,13 @@ export async function play(
   };
   const databaseOf = await prepare(loaded);
 
-  let state = source ? `loading ${source.name}` : 'nothing to load';
+  let state = inputs.length > 0 ? 'loading' : 'nothing to load';
   let result: Loaded | null = null;
   let archived: readonly SweepResult[] | null = null;
-  const loadInput = async (): Promise<void> => {
-    if (!source) return;
+  const loadInput = async (source: Input): Promise<void> => {
     const speed = new Speed();
-    result = await loadDocuments({
+    let rejected = 0;
+    const last = await loadDocuments({
       database: services.place.database,
       databaseOf,
       state: services.place.state,
@@ -115,30 +116,19 @@ export async function play(
       ...(options.rate === undefined ? {} : { rate: options.rate }),
       signal,
       onProgress: (progress) => void (state = `loading ${source.name}: ${loadingText(progress, source, speed)}`),
-      onReject: ({ line, why }) => screen.line(`${source.name}:${line}: rejected: ${why}`),
+      onReject: ({ line, why }) => {
+        if (++rejected <= REJECTS_SHOWN) screen.line(`${source.name}:${line}: rejected: ${why}`);
+      },
     });
+    result = result ? sumOf(result, last) : last;
     state = `${plural(result.loaded, 'document')} loaded`;
   };
+  const loadInputs = async (): Promise<void> => {
+    for (const input of inputs) await loadInput(input);
+  };
   let loading: Promise<void> | undefined;
-  let moved: MovedThereAndBack | undefined;
   /** Said once a run: when it first rests. */
   let judged = false;
-  const moving = async (): Promise<MovedThereAndBack | undefined> => {
-    const rules = source?.whileMoving;
-    if (!rules || !options.once || databaseOf === undefined) return undefined;
-    const say = (text: string): void => void (state = text);
-    const line = (text: string): void => screen.line(text);
-    return moveThereAndBack({
-      settings,
-      services,
-      loaded,
-      rules,
-      readLagMs: options.replicaLag ?? 0,
-      signal,
-      say,
-      line,
-    });
-  };
   const sweeping = async (): Promise<void> => {
     const draw = ([line = state]: readonly string[]): void => void (state = line);
     const last = await sweepPlaces({
@@ -147,7 +137,7 @@ export async function play(
       loaded,
       signal,
       screen: { draw, line: (text) => screen.line(text) },
-      now: source?.now,
+      now: inputs[0]?.now,
     });
     archived = withSweep(archived ?? [], last);
     state = archived
@@ -157,10 +147,9 @@ export async function play(
   /** Until the run is over, or `until` is aborted: then another pipeline goes on. */
   const work = async (app: App, until: AbortSignal): Promise<void> => {
     // The input doesn't wait for a pipeline: what it writes is in the feeds.
-    loading ??= loadInput();
+    loading ??= loadInputs();
     await Promise.race([loading, untilAborted(until)]);
     until.throwIfAborted();
-    moved = await moving();
     const { archives } = loaded.pipeline;
     if (archives.length > 0) {
       // A document may go to the archive only after everything is derived from it.
@@ -198,15 +187,26 @@ export async function play(
       `A change of ${relative(context.workspace.directory, loaded.folder) || '.'} is loaded at once, and the data stays. Ctrl-C stops.`,
     );
   let projections: ProjectionProgress[] = [];
+  /** What operations do while no host of the run reads, as a rewind does. */
+  const errands: (() => Promise<void>)[] = [];
+  let called = Promise.withResolvers<void>();
+  stage.restBy(async (act) => {
+    signal.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      errands.push(() => act().then(resolve, reject));
+      called.resolve();
+    });
+  });
+  let next: Promise<Revision> | undefined;
   let revision: Revision = { loaded, importer: watching?.importer ?? importOnce };
   for (let before: Revision | undefined; ;) {
     stage.show(revision);
     ({ loaded } = revision);
-    /** Aborted when another pipeline may take the place of this one. */
+    /** Aborted when another pipeline may take the place of this one, or an errand waits. */
     const turn = new AbortController();
     const until = AbortSignal.any([signal, turn.signal]);
-    const next = revisions?.next(loaded);
-    void next?.then(
+    next ??= revisions?.next(loaded);
+    void Promise.race([next ?? called.promise, called.promise]).then(
       () => turn.abort(),
       () => undefined,
     );
@@ -246,10 +246,18 @@ export async function play(
       before = undefined;
       continue;
     }
-    if (!next || !turn.signal.aborted || signal.aborted) break;
-    before = revision;
-    revision = await next;
+    if (!turn.signal.aborted || signal.aborted) break;
+    if (errands.length > 0) {
+      called = Promise.withResolvers();
+      for (const errand of errands.splice(0)) await errand();
+      screen.line('The host was stopped for a command, and starts again.');
+    } else if (next) {
+      before = revision;
+      revision = await next;
+      next = undefined;
+    }
   }
+  for (const errand of errands) await errand();
   const over = options.once && loaded.pipeline.shards !== undefined;
   const verification = options.once && !over ? await verify(loaded, services, { signal, screen, ...lag }) : null;
   const places = over ? await verifyPlaces({ settings, services, loaded }, { signal, screen, ...lag }) : null;
@@ -262,10 +270,22 @@ export async function play(
     archive: archived,
     verification,
     ...(places && { places }),
-    ...(moved && { moved }),
     published,
+    parked: options.once ? await parkedNow({ settings, services, loaded }) : null,
   };
 }
+
+/** What two inputs of a run have loaded. */
+const sumOf = (one: Loaded, two: Loaded): Loaded => {
+  const files = [one, two].flatMap(({ rejectsFile = [] }) => rejectsFile).join(', ');
+  return {
+    at: one.at + two.at,
+    loaded: one.loaded + two.loaded,
+    rejected: one.rejected + two.rejected,
+    skipped: one.skipped + two.skipped,
+    ...(files !== '' && { rejectsFile: files }),
+  };
+};
 
 function loadingText({ loaded, rejected }: Progress, { share }: Input, speed: Speed): string {
   speed.note(loaded + rejected, systemClock.monotonic());

@@ -11,12 +11,15 @@ export interface Reject {
   readonly text: string;
 }
 
+/** How the name of such a file ends. */
+export const REJECTS = '.rejects.jsonl';
+
 /** The file of the rejected items, one JSON object a line, so that nothing is lost and you can correct and load them. */
 export class RejectsFile {
   readonly path: string;
 
   constructor(directory: string, inputName: string) {
-    this.path = join(directory, `${basename(inputName)}.rejects.jsonl`);
+    this.path = join(directory, `${basename(inputName)}${REJECTS}`);
   }
 
   /** When a run resumes, keeps the rejects up to `line`: the loader reads the later ones again. */

@@ -1,8 +1,9 @@
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import type { Screen } from '../../procedures/screen.ts';
+import { codeFrame } from '../../runtime/pipeline/code-frame.ts';
 import { declaredPipeline } from '../../runtime/pipeline/load-pipeline.ts';
 import { type LoadedPipeline, changedWorkspace } from '../../runtime/workspace.ts';
-import { assertReloadable, sayReloaded } from './reload.ts';
+import { assertReloadable, sayReloaded } from './may-reload.ts';
 import type { Stage } from './stage.ts';
 import type { Revision, WatchedPipeline } from './watched-pipeline.ts';
 
@@ -47,8 +48,9 @@ export class Revisions {
         return { loaded: next, importer };
       } catch (error) {
         signal.throwIfAborted();
-        const hint = error instanceof MillraceError && error.hint !== undefined ? `\n  ${error.hint}` : '';
-        screen.line(`${names} changed, but the pipeline before runs on: ${messageOf(error)}${hint}`);
+        const why = `${names} changed, but the pipeline before runs on: ${messageOf(error)}`;
+        const hint = error instanceof MillraceError && error.hint !== undefined ? [`  ${error.hint}`] : [];
+        screen.line([why, ...codeFrame(running.folder, error), ...hint].join('\n'));
       }
     }
   }

@@ -4,10 +4,9 @@ import type { Settings } from '../../base/settings.ts';
 import { once } from '../../base/once.ts';
 import { partOf, shardedContainers } from '../../pipeline/places.ts';
 import { planModel } from '../../procedures/apply/apply.ts';
-import { withShards } from '../../verbs/at-places.ts';
 import { type Verification, verify } from '../../procedures/verify/verify.ts';
 import { type ShardMap, ShardMapManager } from '../../shards/index.ts';
-import { openShardMap, pipelinePlaces, useManager } from '../../runtime/shard-map.ts';
+import { inPlaces, openShardMap, placesOf, useManager } from '../../runtime/places.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { operationsError } from '../../procedures/errors.ts';
 
@@ -97,11 +96,8 @@ export async function verifyPlaces(
   parts: StageParts,
   options: Parameters<typeof verify>[2],
 ): Promise<PlaceVerification[]> {
-  const places = await pipelinePlaces(parts);
-  const found: PlaceVerification[] = [];
-  for (const { shard, loaded, open } of places) {
-    const services = shard === undefined ? withShards(await open(), places) : await open();
-    found.push({ place: shard ?? 'global place', verification: await verify(loaded, services, options) });
-  }
-  return found;
+  return inPlaces(await placesOf(parts).list(), async ({ shard, loaded, services }) => ({
+    place: shard ?? 'global place',
+    verification: await verify(loaded, services, options),
+  }));
 }

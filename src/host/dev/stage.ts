@@ -1,4 +1,7 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Settings } from '../../base/settings.ts';
 import type { PublishedEvent } from '../../emulator/index.ts';
 import type { Jobs } from '../../jobs/jobs.ts';
@@ -17,10 +20,9 @@ import { exportLine } from './emulator/export-line.ts';
 import { type Beside, type EmbeddedInput, startBeside } from './embedded.ts';
 import { startHubs } from './hubs.ts';
 import { type DevJobs, startDevJobs } from './dev-jobs.ts';
-import { hasTables, usesBlobs } from './reload.ts';
+import { hasTables, usesBlobs } from './may-reload.ts';
 import type { Revision } from './watched-pipeline.ts';
 import { isPgliteInstalled, startPglite } from '../../postgres/pglite.ts';
-import { startAzurite } from './storage.ts';
 
 export interface StageInput extends EmbeddedInput {
   readonly port: number;
@@ -40,6 +42,8 @@ export interface Stage extends AsyncDisposable {
   bind(changed: LoadedPipeline): LoadedPipeline;
   /** Lets operations on this run work with a changed pipeline. */
   show(changed: Revision): void;
+  /** Says how the hosts of the run are stopped while an operation acts. */
+  restBy(rest: NonNullable<Workspace['whileHostsRest']>): void;
   /** The database of the tables; absent without any. */
   readonly tables?: Database;
   /** Aborted if one of the embedded servers ends unexpectedly. */
@@ -64,26 +68,26 @@ export async function openStage(
       ...bound(given, workspace.tables()),
       bind: (changed) => bound(changed, workspace.tables()).loaded,
       show: () => undefined,
+      restBy: () => undefined,
       [Symbol.asyncDispose]: async () => {},
     };
   }
   const { data } = options;
   const server = await startBeside(options.port, options);
   const folderOf = (name: string): string | undefined => (data === undefined ? undefined : join(data, name));
-  // Archives and the checkpoints of ingests are blobs.
-  const storage = usesBlobs(pipeline)
-    ? await startAzurite({ folder: folderOf('blob') }).catch((error: unknown) => abandon(error, server))
-    : undefined;
-  const hubs = await startHubs(pipeline, folderOf('event-hubs')).catch((error: unknown) =>
-    abandon(error, storage, server),
-  );
+  const hubs = await startHubs(pipeline, folderOf('event-hubs')).catch((error: unknown) => abandon(error, server));
   const postgres = hasTables(pipeline)
-    ? await startPglite({ folder: folderOf('tables') }).catch((error: unknown) => abandon(error, hubs, storage, server))
+    ? await startPglite({ folder: folderOf('tables') }).catch((error: unknown) => abandon(error, hubs, server))
+    : undefined;
+  // Archives and the checkpoints of ingests are blobs.
+  const blobs = usesBlobs(pipeline)
+    ? (folderOf('blobs') ?? (await mkdtemp(join(tmpdir(), 'millrace-blobs-'))))
     : undefined;
   // One connection, because the embedded PostgreSQL has one session.
   const opened = postgres && openDatabase(postgres.url, { max: 1 });
   const { loaded, tables } = bound(given, opened);
   let shown: Revision = { loaded, importer: importOnce };
+  let rest: NonNullable<Workspace['whileHostsRest']> = (act) => act();
   const database = pipeline.name;
   if (!options.once) {
     screen.line(`Cosmos DB listens at ${server.endpoint}. For other terminals:`);
@@ -92,7 +96,7 @@ export async function openStage(
     // A command there would take the default folder's pipeline.
     if (pipelineFolder(workspace.directory) !== folder) screen.line(exportLine('MILLRACE_PIPELINE', folder));
     if (pipeline.shards) screen.line(exportLine('SHARD_MAPS_DATABASE', `${database}-maps`));
-    if (storage) screen.line(exportLine('STORAGE', storage.connectionString));
+    if (blobs !== undefined) screen.line(exportLine('STORAGE', pathToFileURL(blobs).href));
     if (hubs) screen.line(exportLine('EVENTHUBS', hubs.connectionString));
     if (postgres) screen.line(exportLine('POSTGRES_URL', postgres.url));
   }
@@ -104,9 +108,7 @@ export async function openStage(
     stateContainer: 'millrace',
     preferredRegions: [],
     ...(pipeline.shards && { shardMaps: { endpoint: server.endpoint, database: `${database}-maps` } }),
-    ...(storage && {
-      storage: { account: { kind: 'key', connectionString: storage.connectionString }, container: 'archive' },
-    }),
+    ...(blobs !== undefined && { storage: { account: { kind: 'folder', path: blobs }, container: 'archive' } }),
     ...(postgres && { postgresUrl: postgres.url }),
     ...(hubs && {
       eventHubs: { account: { kind: 'key', connectionString: hubs.connectionString }, checkpoints: 'checkpoints' },
@@ -124,6 +126,7 @@ export async function openStage(
     services: async () => services,
     tables: () => tables ?? workspace.tables(),
     jobs: () => workspace.jobs(),
+    whileHostsRest: (act) => rest(act),
     close: async () => undefined,
   };
   // A new project hasn't its packages, and must not see an error of something that it has never asked for.
@@ -146,7 +149,7 @@ export async function openStage(
   if (jobs) screen.line(exportLine('JOBS_URL', jobs.url));
   else if (!isEmbedded && !options.once)
     screen.line(
-      'Background jobs need @electric-sql/pglite and @electric-sql/pglite-socket (npm install --save-dev), or JOBS_URL.',
+      'For background jobs: `npm install --save-dev @electric-sql/pglite @electric-sql/pglite-socket`, or JOBS_URL.',
     );
   return {
     settings: jobs ? { ...settings, jobsUrl: jobs.url } : settings,
@@ -155,9 +158,10 @@ export async function openStage(
     loaded,
     bind: (changed) => bound(changed, opened).loaded,
     show: (changed) => void (shown = changed),
+    restBy: (by) => void (rest = by),
     ...(tables && { tables }),
     ...(hubs && { eventsOf: (hub: string) => hubs.events(hub) }),
-    ended: storage ? AbortSignal.any([server.ended, storage.ended]) : server.ended,
+    ended: server.ended,
     [Symbol.asyncDispose]: async () => {
       await (await asked?.catch(() => undefined))?.close();
       await jobs?.[Symbol.asyncDispose]();
@@ -165,7 +169,7 @@ export async function openStage(
       await tables?.close();
       await postgres?.[Symbol.asyncDispose]();
       await hubs?.close();
-      await storage?.close();
+      if (blobs !== undefined && data === undefined) await rm(blobs, { recursive: true, force: true });
       await server.close();
     },
   };

@@ -1,13 +1,13 @@
 import type { SweepResult } from '../../archive/types.ts';
 import { type Sweeping, sweep } from '../../procedures/archive/sweep.ts';
-import { pipelinePlaces } from '../../runtime/shard-map.ts';
+import { placesOf } from '../../runtime/places.ts';
 
 /** Sweeps in every place of a pipeline; of an archive in the shards, the figures of all shards are added up. */
 export async function sweepPlaces(options: Sweeping): Promise<SweepResult[]> {
   const results = new Map<string, SweepResult>();
-  for (const { loaded, open } of await pipelinePlaces(options)) {
+  for (const { loaded, open } of await placesOf(options).list()) {
     if (loaded.pipeline.archives.length === 0) continue;
-    for (const one of await sweep({ ...options, loaded, services: await open() }))
+    for (const one of await sweep({ ...options, ...(await open()) }))
       results.set(one.projection, added(results.get(one.projection), one));
   }
   return [...results.values()];

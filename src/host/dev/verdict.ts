@@ -1,5 +1,7 @@
 // What `dev` says when it first rests: whether everything that is derived equals a recomputation.
+import { styleText } from 'node:util';
 import { systemClock } from '../../base/clock.ts';
+import { recordVerified, verifiedName, verifiedOf } from '../../procedures/verify/verified.ts';
 import { type Verification, type VerifyOptions, formatVerification, verify } from '../../procedures/verify/verify.ts';
 import type { Screen } from '../../procedures/screen.ts';
 import { plural } from '../../procedures/table.ts';
@@ -27,12 +29,26 @@ export async function sayVerdict(parts: StageParts, { loaded, ...options }: Verd
   const found = over
     ? (await verifyPlaces(parts, live)).map(({ verification }) => verification)
     : [await verify(parts.loaded, parts.services, live)];
-  screen.line(verdictText(found, Math.round((systemClock.monotonic() - began) / 1_000)));
+  const seconds = Math.round((systemClock.monotonic() - began) / 1_000);
+  const { pipeline } = parts.loaded;
+  const { place, global } = parts.services;
+  const [whole] = found;
+  // The dashboard says it too. With shards each place has a result of its own, which isn't recorded here.
+  if (whole && !over)
+    await recordVerified(
+      global.state,
+      verifiedName(pipeline, place),
+      'whole',
+      verifiedOf(whole, { at: new Date(systemClock.now()).toISOString(), actor: 'dev', seconds }),
+    );
+  screen.line(verdictText(found, seconds));
 }
 
 export function verdictText(found: readonly Verification[], seconds: number): string {
-  const wrong = found.filter(({ different, moving, setAside = 0 }) => different + moving + setAside > 0);
+  const wrong = found.filter(({ different, moving, deferred = 0 }) => different + moving + deferred > 0);
   if (wrong.length > 0) return wrong.map(formatVerification).join('\n');
   const documents = found.reduce((sum, of) => sum + of.documents.found, 0);
-  return `All right: ${plural(documents, 'document')} ${documents === 1 ? 'equals' : 'equal'} a recomputation (${seconds} s)`;
+  if (documents === 0 && found.some(({ projections }) => projections.length > 0))
+    return 'Nothing is derived yet: no projection has a document of what was loaded.';
+  return `${styleText('green', 'All right', { stream: process.stdout })}: ${plural(documents, 'document')} ${documents === 1 ? 'equals' : 'equal'} a recomputation (${seconds} s)`;
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { type Importer, freshImporter } from '../../runtime/pipeline/fresh-import.ts';
 import { loadPipeline } from '../../runtime/pipeline/load-pipeline.ts';
@@ -23,7 +24,8 @@ export class WatchedPipeline implements Disposable {
       for (const file of files) this.#changed.add(file);
       this.#noticed.resolve();
     });
-    this.#files.add(folder);
+    // A folder that isn't there is named by `load`.
+    if (existsSync(folder)) this.#files.add(folder);
   }
 
   /**

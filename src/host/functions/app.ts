@@ -1,6 +1,6 @@
 import { app } from '@azure/functions';
 import { messageOf } from '../../base/errors.ts';
-import { startTracing, traced } from '../../base/opentelemetry.ts';
+import { startTracing, traced } from '../../base/telemetry/opentelemetry.ts';
 import type { Settings } from '../../base/settings.ts';
 import { feedModeOf, refuseTriggers } from '../../pipeline/all-versions.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
@@ -13,8 +13,8 @@ import { type AppPlace, appPart, appPlace, shardConnection } from './place.ts';
 import { renewed } from './renewed.ts';
 import { registerTimers } from './timers.ts';
 import { type FeedTrigger, registerTrigger, triggerOptions } from './triggers.ts';
-import { compareDeployed } from '../http/readiness.ts';
-import { feedContainers, refuseRenamedPrefix } from '../../runtime/renamed-prefix.ts';
+import { compareDeployed } from '../http/compare-deployed.ts';
+import { feedContainers, assertPositions } from '../../runtime/lease-positions.ts';
 import { type Consume, triggerConsumer } from '../../runtime/hosts/trigger-host.ts';
 
 /** While a projection is held, the app compares it with its deployment again after this time. */
@@ -32,7 +32,8 @@ export async function registerFunctions(workspace: Workspace): Promise<void> {
   const place = appPlace(workspace);
   const checkLeases = async (): Promise<void> => {
     const [{ pipeline }, services] = await Promise.all([place.workspace.pipeline(), place.workspace.services()]);
-    await refuseRenamedPrefix(pipeline, services, workspace.settings());
+    const again = await assertPositions(pipeline, services, workspace.settings());
+    if (again !== undefined) console.error(`millrace: ${again}`);
   };
   const consumer = renewed(() => openConsumer(place, checkLeases), {
     stands: ({ held }) => held === 0,
@@ -72,7 +73,7 @@ async function openConsumer(
 
 /** The other settings are read with the first batch, so that the host can index an app without them. */
 const triggersReadAllVersions = (): Pick<Settings, 'triggerAllVersions'> =>
-  process.env['TRIGGER_ALL_VERSIONS'] === 'preview' ? { triggerAllVersions: true } : {};
+  /^(on|preview)$/.test(process.env['TRIGGER_ALL_VERSIONS'] ?? '') ? { triggerAllVersions: true } : {};
 
 interface Triggers {
   readonly triggers: readonly FeedTrigger[];

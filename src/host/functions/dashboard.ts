@@ -49,7 +49,7 @@ export function functionDashboard(given: FunctionDashboard): Serve {
     const path = request.params['path'] ?? '';
     // Its addresses are relative to the folder that its page seems to be in.
     if (path === '') {
-      const location = `${new URL(request.url).pathname.replace(/\/+$/, '')}/index.html`;
+      const location = `${new URL(request.url).pathname.replace(/(?<!\/)\/+$/, '')}/index.html`;
       return { status: 302, headers: { location } };
     }
     const began = performance.now();

@@ -1,6 +1,6 @@
 import { type InvocationContext, app } from '@azure/functions';
 import { MillraceError } from '../../base/errors.ts';
-import { emit } from '../../base/diagnostics.ts';
+import { emit } from '../../base/telemetry/diagnostics.ts';
 import { isObject } from '../../base/json.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
 import { type IngestSpec, projectionId } from '../../pipeline/specs.ts';
@@ -75,8 +75,8 @@ interface Admission {
 
 async function openAdmission(workspace: Workspace): Promise<Admission> {
   const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
-  const { name, projections } = loaded.pipeline;
-  const control = new ViewControl(new Views(services.global.state, name), projections);
+  const { pipeline } = loaded;
+  const control = new ViewControl(new Views(services.global.state, pipeline.name), pipeline);
   const sinks = new Map<IngestSpec, IngestSink>();
   const parts = { loaded, services, settings: workspace.settings() };
   const sinkOf = (spec: IngestSpec): IngestSink => {

@@ -4,10 +4,9 @@ import { requireShard } from '../../base/settings.ts';
 import { ridOf } from '../../cosmos/rid.ts';
 import { partOf } from '../../pipeline/places.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
-import { feedContainers } from '../../runtime/renamed-prefix.ts';
-import { type ShardPlace, openShardMap, shardPlaces } from '../../runtime/shard-map.ts';
+import { feedContainers } from '../../runtime/lease-positions.ts';
+import { type ShardPlace, isShardAt, openShardMap, shardPlaces } from '../../runtime/places.ts';
 import { type LoadedPipeline, type Services, type Workspace, changedWorkspace } from '../../runtime/workspace.ts';
-import { addressOf } from '../../shards/map/documents.ts';
 import { hostError } from '../errors.ts';
 import { renewed } from './renewed.ts';
 
@@ -81,12 +80,7 @@ async function openPlace(workspace: Workspace): Promise<OpenPlace> {
   if (pipeline.part?.place !== 'shard') return { loaded, services: home };
   const { database, endpoint, rid } = requireShard(settings);
   const all = await shardPlaces(map, settings);
-  const wanted = addressOf({ endpoint });
-  const found = all.find(
-    ({ location }) =>
-      location.database === database &&
-      addressOf({ endpoint: location.endpoint ?? settings.cosmos.endpoint }) === wanted,
-  );
+  const found = all.find((one) => isShardAt(one, settings, { endpoint, database: { id: database } }));
   if (!found) throw unknownPlace(map.name, all, settings.database);
   const services = await home.at(found.location);
   if (readsGlobal(pipeline).length > 0) {

@@ -44,6 +44,14 @@ export const TIMERS: readonly TimerPlan[] = [
     needed: () => true,
   },
   {
+    // What no line of another timer shows: a hub, the job store, the storage, rights and the clock.
+    name: 'doctor',
+    schedule: '25 */10 * * * *',
+    operation: 'doctor',
+    input: {},
+    needed: () => true,
+  },
+  {
     name: 'archive-sweep',
     // A sweep costs what is due, so it may come often. One whose time is up goes on with the next.
     schedule: '10 */10 * * * *',

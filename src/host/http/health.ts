@@ -1,5 +1,5 @@
 import type { Workspace } from '../../runtime/workspace.ts';
-import { UsageError } from '../../base/errors.ts';
+import { UsageError, messageOf } from '../../base/errors.ts';
 import { FormatUnreadable } from '../../base/format.ts';
 import { type Binding, missingSettings } from '../functions/app-settings.ts';
 import {
@@ -8,7 +8,7 @@ import {
   compareDeployed,
   problemOf,
   tablesThatDiffer,
-} from './readiness.ts';
+} from './compare-deployed.ts';
 import { recordStarts } from '../../runtime/hosts/trigger-host.ts';
 import { assertControlReadable } from '../../runtime/stored-formats.ts';
 import { loadLate } from '../functions/late.ts';
@@ -63,16 +63,31 @@ async function ready({ workspace, bindings, unloadable, checkLeases }: HealthOpt
     const tables = await tablesThatDiffer(loaded, AbortSignal.timeout(FRESH_MS * 2));
     return report({ ...compared, differences: [...compared.differences, ...tables] });
   } catch (error) {
-    // The message of an unknown error may hold an address or a secret, and the names of shards may be those of tenants.
-    const problem =
-      error instanceof UsageError || error instanceof FormatUnreadable
-        ? {
-            ...problemOf(error),
-            ...(error.code === 'app-place-unknown' && { hint: HOST_ERRORS['app-place-unknown'].hint }),
-          }
-        : { code: 'unavailable', message: 'The account does not answer as expected; the log has the reason.' };
+    const problem = openly(error);
+    if (problem.message === IN_LOG) console.error(`millrace: not ready: ${messageOf(error)}`);
     return answer(503, { ready: false, problems: [problem], held: [], differences: [] });
   }
+}
+
+const IN_LOG = 'The log of the app has the reason.';
+
+/** Errors whose messages name containers, projections and settings, and nothing else. */
+const OPEN: ReadonlySet<string> = new Set([
+  'setting-missing',
+  'setting-invalid',
+  'all-versions-feed',
+  'app-place-invalid',
+  'lease-prefix-renamed',
+  'leases-lost',
+]);
+
+/** Other messages may hold an address, a path, a secret, what a service said, or names of shards, which may be tenants'. */
+function openly(error: unknown): ReturnType<typeof problemOf> {
+  if (error instanceof FormatUnreadable || (error instanceof UsageError && OPEN.has(error.code)))
+    return problemOf(error);
+  const code = error instanceof UsageError ? error.code : 'unavailable';
+  const hint = code === 'app-place-unknown' ? HOST_ERRORS['app-place-unknown'].hint : undefined;
+  return { code, message: IN_LOG, ...(hint !== undefined && { hint }) };
 }
 
 function report({ differences, held }: HttpComparison): HttpAnswer {

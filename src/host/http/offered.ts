@@ -8,10 +8,13 @@ const NOUNS = new Set(['archive', 'checkpoints', 'dead-letters', 'jobs', 'leases
 const BARE = new Set(['audit', 'doctor', 'migrate', 'plan', 'status', 'trace']);
 /** Operations that don't end, and would block the request. */
 const NEVER = new Set(['jobs work']);
-const NAMES_A_FILE = /(^|[a-z])(file|folder|directory|path|html|sarif)$|^out$/i;
+const NAMES_A_FILE = /(^|[a-z])(file|folder|directory|path|html)$|^out$/i;
 
 /** Fields that name settings or a file of the machine. Over HTTP an operation doesn't have them. */
 const OF_THE_MACHINE = /(^env|Env|^input)$/;
+/** Elsewhere `map` is a shard map. */
+const isOfTheMachine = (operation: Operation, field: string): boolean =>
+  OF_THE_MACHINE.test(field) || (field === 'map' && operationName(operation) === 'projections verify');
 
 /**
  * The operations that HTTP offers: those of these nouns that touch no file of the machine, without their fields that name
@@ -30,7 +33,7 @@ export const offered = (registry: Registry): Operation[] =>
 
 function withoutSettings(operation: Operation): Operation {
   const fields = Object.entries(operation.input.shape);
-  const asked = fields.filter(([field]) => !OF_THE_MACHINE.test(field));
+  const asked = fields.filter(([field]) => !isOfTheMachine(operation, field));
   return asked.length === fields.length ? operation : { ...operation, input: z.object(Object.fromEntries(asked)) };
 }
 

@@ -95,7 +95,7 @@ ${tenant === undefined ? '' : `  tenant: '${tenant}',\n`}${deletions.length === 
 /** A cell as one line of plain text. */
 const short = (text: string): string =>
   text
-    .replaceAll(/<!--.*?-->|`/gs, '')
+    .replaceAll(/<!--.*?(?:-->|$)|`/gs, '')
     .replaceAll(/\s+/g, ' ')
     .trim();
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
+import { flag, named, optional } from '../../verbs/flags.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { UsageError, messageOf } from '../../base/errors.ts';
@@ -17,12 +18,14 @@ import { dependencyFor, tarballOf, unbuiltCheckoutOf } from './origin.ts';
 /** Parts about the documents, and files that explain the model. */
 const DOCUMENTED: ReadonlySet<string> = new Set(['AGENTS.md', 'README.md', 'docs', 'test']);
 const EXPLAINING = /pipeline[\\/](?:[^\\/]+\.md|model\.examples\.json)$/;
+/** Of the template's own pipeline alone. */
+const SCENARIO = /scenario\.test\.ts$/;
 
 /** A package name that npm accepts, without a scope. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/;
 
 export const init = defineOperation({
-  verb: 'init',
+  name: 'init',
   summary: 'Write a new project: pipeline, function app, infrastructure, tests and workflows',
   examples: [
     'millrace init',
@@ -37,26 +40,12 @@ from: the version in the registry, or the tarball.`,
   effect: 'changes',
   argument: 'directory',
   input: z.object({
-    directory: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(`folder for the project; its name becomes the project’s name (default: "${DEFAULT_DIRECTORY}")`),
-    from: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('begin with the cosmosdb_data_model.md of this folder instead of an example'),
-    bare: z
-      .boolean()
-      .default(false)
-      .describe('the model is model.ts alone: no documents of it, no guides, no tests of documents'),
+    directory: named(`folder for the project; its name becomes the project’s name (default: "${DEFAULT_DIRECTORY}")`),
+    from: named('begin with the cosmosdb_data_model.md of this folder instead of an example'),
+    bare: flag('the model is model.ts alone: no documents of it, no guides, no tests of documents'),
     install: z.boolean().optional().describe('install the project’s packages with npm'),
-    yes: z.boolean().default(false).describe('ask nothing'),
-    package: z
-      .string()
-      .optional()
-      .describe('version of the dependency `millrace` in package.json (default: where this package came from)'),
+    yes: flag('ask nothing'),
+    package: optional('version of the dependency `millrace` in package.json (default: where this package came from)'),
   }),
   plan: async ({ directory = DEFAULT_DIRECTORY, from, bare }, { workspace }) => {
     const target = placeFor(resolve(workspace.directory, directory));
@@ -153,7 +142,10 @@ function write(target: string, name: string, dependency: string, { parts, own, b
   for (const { from, to } of parts) {
     const file = join(target, to);
     mkdirSync(dirname(file), { recursive: true });
-    cpSync(from, file, { recursive: true, filter: (each) => !bare || !EXPLAINING.test(each) });
+    cpSync(from, file, {
+      recursive: true,
+      filter: (each) => !(bare && EXPLAINING.test(each)) && !(own && SCENARIO.test(each)),
+    });
   }
   for (const { to, text } of own?.files ?? []) writeFileSync(join(target, to), text);
   const replace = (file: string, pairs: readonly (readonly [string, string])[]): void => {
@@ -184,8 +176,14 @@ function write(target: string, name: string, dependency: string, { parts, own, b
     ['name: millrace\n', `name: ${name}\n`],
     ['  template: millrace\n', '  template: millrace-init\n'],
   ]);
+  // The new pipeline names no event hub; those of this package's examples are not its own.
+  const compose = join(target, 'compose.yaml');
+  writeFileSync(compose, readFileSync(compose, 'utf8').replace(HUBS_SERVICE, '').replace(HUBS_CONFIG, ''));
   replace('local.settings.example.json', [['"storefront"', JSON.stringify(database)]]);
 }
+
+const HUBS_SERVICE = / {2}# EVENTHUBS=[^]*?\n\n/;
+const HUBS_CONFIG = /\n# The hubs that the pipeline names[^]*$/;
 
 /** @throws MillraceError `init-install` */
 async function installIn(target: string, signal: AbortSignal): Promise<void> {

@@ -1,10 +1,12 @@
 import { isMissing } from '../../base/key-level.ts';
 import { hostname } from 'node:os';
-import type { Container } from '@azure/cosmos';
-import { UsageError } from '../../base/errors.ts';
+import type { Container, CosmosClient } from '@azure/cosmos';
+import { UsageError, messageOf } from '../../base/errors.ts';
+import { suggestion } from '../../base/near.ts';
 import type { AccountSettings } from '../../base/accounts.ts';
 import { loadSettings } from '../../base/settings.ts';
 import type { KeyPath } from '../../cosmos/paths.ts';
+import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { ridOf } from '../../cosmos/rid.ts';
 import { CosmosLeaseStore, leasePrefix } from '../../feed/leases/cosmos-lease-store.ts';
@@ -23,6 +25,9 @@ import { hostError } from '../errors.ts';
 /** A Cosmos DB trigger, with the values of its settings. */
 export interface CosmosTrigger {
   readonly name: string;
+  /** The names of its settings, for messages: those of the pipeline may be of another account. */
+  readonly connection: string;
+  readonly leaseConnection: string;
   readonly account: AccountSettings;
   readonly database: string;
   readonly container: string;
@@ -110,12 +115,23 @@ function read(
       `Function ${name} reads the all-versions feed, which begins when it is first read, and names a start`,
       { hint: 'Run the app with Core Tools (`func start`).' },
     );
+  const refuse = (why: string): never => {
+    throw hostError('app-invalid', `Function ${name} ${why}`, {
+      hint: 'Correct its start; the extension refuses it too.',
+    });
+  };
+  if (since !== '' && binding['startFromBeginning'] === true) refuse('names both startFromBeginning and startFromTime');
+  if (since !== '' && Number.isNaN(Date.parse(since)))
+    refuse(`has the startFromTime ${JSON.stringify(since)}, which is no time`);
+  const leaseConnection = text('leaseConnection', connection);
   return {
     name,
+    connection,
+    leaseConnection,
     account,
     database,
     container: text('containerName'),
-    leaseAccount: accountOf(text('leaseConnection', connection), environment),
+    leaseAccount: accountOf(leaseConnection, environment),
     leaseDatabase: text('leaseDatabaseName', database),
     leaseContainer: text('leaseContainerName', 'leases'),
     prefix: text('leaseContainerPrefix'),
@@ -157,17 +173,75 @@ export interface RunningTrigger extends AsyncDisposable {
 /**
  * Reads a container's feed for a trigger with Millrace's processor. The leases have the form and the names of the
  * Functions host's leases, so that either host can resume where the other stopped.
- * @throws UsageError `account-…`, `container-missing`, `lease-container-…`
+ * @throws UsageError `app-invalid`, `unreachable`, `denied`
  */
 export async function runCosmosTrigger(
   trigger: CosmosTrigger,
   options: CosmosTriggersOptions,
 ): Promise<RunningTrigger> {
-  const { account, database, container: name, leaseAccount, mode } = trigger;
-  const client = await openAccount(account);
+  const { account, leaseAccount, connection, leaseConnection } = trigger;
+  const client = await openAccount(account, {}, { setting: connection });
+  const leaseClient =
+    leaseAccount.endpoint === account.endpoint
+      ? client
+      : await openAccount(leaseAccount, {}, { setting: leaseConnection });
+  try {
+    return await runOn(client, leaseClient, trigger, options);
+  } catch (error) {
+    throw await explained(trigger, client, leaseClient, error);
+  }
+}
+
+/** What is missing or wrong of a trigger's containers, by what its binding names. */
+async function explained(
+  { name, connection, leaseConnection, database, leaseDatabase }: CosmosTrigger,
+  client: CosmosClient,
+  leaseClient: CosmosClient,
+  error: unknown,
+): Promise<unknown> {
+  // Only the creation of the lease container asks without an answer of Millrace's own.
+  const code = error instanceof UsageError ? error.code : 'lease-container-missing';
+  if (!(error instanceof UsageError) && failureOf(error).kind !== 'not-found') return error;
+  if (!/^(lease-)?container-(missing|key|denied|unfit)$/.test(code)) return error;
+  const ofLeases = code.startsWith('lease-');
+  const [account, wanted, at, field] = ofLeases
+    ? [leaseClient, leaseDatabase, leaseConnection, 'lease']
+    : [client, database, connection, ''];
+  const fieldOf = (what: string): string => `\`${field === '' ? what.toLowerCase() : `${field}${what}`}Name\``;
+  const refused = (why: string, hint: string): UsageError =>
+    hostError('app-invalid', `Function ${name}: ${why}`, { hint, cause: error });
+  const known = await account.databases
+    .readAll()
+    .fetchAll()
+    .then(
+      ({ resources }) => resources.map(({ id }) => id),
+      () => [wanted],
+    );
+  if (!known.includes(wanted))
+    return refused(
+      `the account of ${at} has no database ${wanted}${suggestion(wanted, known)}`,
+      `Correct ${fieldOf('Database')} of the function, or the setting that it names.`,
+    );
+  const create = ofLeases
+    ? ', create the container with the key /id, or set `createLeaseContainerIfNotExists`'
+    : ', or create the container';
+  return refused(
+    `${messageOf(error).replace(/\.$/, '')} (account of ${at})`,
+    code.endsWith('denied')
+      ? `Give the identity of ${at} the role "Cosmos DB Built-in Data Contributor" on it.`
+      : `Correct ${fieldOf('Container')} of the function${create}.`,
+  );
+}
+
+async function runOn(
+  client: CosmosClient,
+  leaseClient: CosmosClient,
+  trigger: CosmosTrigger,
+  options: CosmosTriggersOptions,
+): Promise<RunningTrigger> {
+  const { account, database, container: name, mode } = trigger;
   const monitored = client.database(database).container(name);
   const { rid, source, keyPaths } = await openSource(monitored, { mode, pageSize: trigger.maxItems });
-  const leaseClient = leaseAccount.endpoint === account.endpoint ? client : await openAccount(leaseAccount);
   const leases = leaseClient.database(trigger.leaseDatabase).container(trigger.leaseContainer);
   if (trigger.createLeases) await createLeases(leases);
   const host = new FeedHost({

@@ -85,7 +85,7 @@ function settingsOf(connection: string, environment: NodeJS.ProcessEnv): EventHu
   const account = environment[`${STORAGE}__accountName`];
   const processEnv = {
     // The Functions host accepts a connection string that names a hub, but the binding's name decides.
-    EVENTHUBS: environment[connection]?.replace(/;?\s*EntityPath=[^;]*/i, ''),
+    EVENTHUBS: environment[connection]?.replace(/(?:;\s*)?EntityPath=[^;]*/i, ''),
     EVENTHUBS__fullyQualifiedNamespace: environment[`${connection}__fullyQualifiedNamespace`],
     STORAGE: environment[STORAGE],
     STORAGE__blobServiceUri:

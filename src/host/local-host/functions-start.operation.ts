@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { flag } from '../../verbs/flags.ts';
 import { UsageError } from '../../base/errors.ts';
 import { defineOperation } from '../../verbs/operation.ts';
 import type { Screen } from '../../procedures/screen.ts';
@@ -24,8 +25,7 @@ interface Listed {
 }
 
 export const functionsStart = defineOperation({
-  noun: 'functions',
-  verb: 'start',
+  name: 'functions start',
   summary: 'Run the function app in this folder without Core Tools: its triggers, timers and HTTP functions',
   examples: [
     'millrace functions start',
@@ -43,10 +43,7 @@ export const functionsStart = defineOperation({
       .max(65_535)
       .optional()
       .describe('port of the HTTP functions, on 127.0.0.1; 0: any free port (default: LocalHttpPort, else 7071)'),
-    list: z
-      .boolean()
-      .default(false)
-      .describe('start nothing: list the functions of the app, as the Functions worker indexes them'),
+    list: flag('start nothing: list the functions of the app, as the Functions worker indexes them'),
   }),
   run: async ({ app, port, list }, { workspace, signal, screen }): Promise<Started | Listed[]> => {
     const root = resolve(workspace.directory, app);

@@ -11,7 +11,7 @@ export function rewriteDates(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   const [, whole, fraction = '', zone = ''] = ISO.exec(value) ?? [];
   if (whole === undefined) return value;
-  const trimmed = fraction.replace(/\.?0+$/, '');
+  const trimmed = fraction.replace(/(?<!0)\.?0+$/, '');
   if (zone === '' || zone === 'Z') return `${whole}${trimmed}${zone}`;
   const at = new Date(value);
   return Number.isNaN(at.getTime()) ? value : `${at.toISOString().slice(0, 19)}${trimmed}+00:00`;

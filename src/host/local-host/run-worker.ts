@@ -13,6 +13,9 @@ export interface RunningWorker {
   stop(): Promise<void>;
 }
 
+/** Longer than the process gives its running work to end. */
+const KILL_MS = 12_000;
+
 export function startWorker(input: WorkerInput, env: NodeJS.ProcessEnv, screen: Screen): RunningWorker {
   const extension = extname(import.meta.url);
   const file = fileURLToPath(new URL(`./worker${extension}`, import.meta.url));
@@ -26,12 +29,17 @@ export function startWorker(input: WorkerInput, env: NodeJS.ProcessEnv, screen: 
   });
   for (const stream of [child.stdout, child.stderr]) passOn(stream, screen);
   const ended = once(child, 'close');
+  const kill = (): void => void child.kill('SIGKILL');
+  // A second Ctrl-C ends this process, and the app's may be in code that never returns.
+  process.once('exit', kill);
+  child.once('close', () => process.off('exit', kill));
   return {
     answer: answerOf(child, ended),
     ended,
     stop: async () => {
       if (child.connected) child.send('stop');
-      await ended;
+      const late = setTimeout(kill, KILL_MS);
+      await ended.finally(() => clearTimeout(late));
     },
   };
 }

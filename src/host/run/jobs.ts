@@ -9,10 +9,11 @@ import { defineOperation } from '../../verbs/operation.ts';
 import type { Registry } from '../../verbs/registry.ts';
 import type { Screen } from '../../procedures/screen.ts';
 import { plural } from '../../procedures/table.ts';
-import { pipelinePlaces } from '../../runtime/shard-map.ts';
+import { placesOf } from '../../runtime/places.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { dashboardBeside, dashboardFlag, portOf } from './dashboard.ts';
-import { startJobMetrics } from './job-metrics.ts';
+import { startJobMetrics, startProblemMetrics } from './host-metrics.ts';
+import { problemsOf } from './problems.ts';
 import { probesFlag, startProbes } from './probes.ts';
 import { runQueued } from './queued.ts';
 import { untilAborted } from './until-aborted.ts';
@@ -38,16 +39,14 @@ export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<
     },
     reaction: async ({ projection, id, key, shard }, { signal }) => {
       const [services, loaded] = [await workspace.services(), await workspace.pipeline()];
-      const settings = workspace.settings();
-      const places = await pipelinePlaces({ settings, services, loaded });
+      const places = await placesOf({ settings: workspace.settings(), services, loaded }).list();
       const home = places.filter((one) => one.shard === shard);
       // A move has taken the letter along. It writes it into the target before it removes it here, so this order misses none.
       const others = places.filter((one) => one.shard !== undefined && one.shard !== shard);
       const selected = { only: projection, id, key: JSON.stringify(key) };
       let again: readonly Redriven[] = [];
       for (const place of shard === undefined ? home : [...home, ...others]) {
-        const parts = { settings, loaded: place.loaded, services: await place.open() };
-        again = await redrive({ ...parts, ...selected, signal }).catch(settledByOthers);
+        again = await redrive({ ...(await place.open()), ...selected, signal }).catch(resolvedByOthers);
         if (again.length > 0) break;
       }
       const refused = again.find(({ outcome }) => outcome === 'refused');
@@ -64,15 +63,14 @@ export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<
  * The dead letter no longer exists, because a newer version of the document was applied, or somebody redrove or discarded
  * the letter; or the projection no longer exists.
  */
-function settledByOthers(error: unknown): readonly Redriven[] {
+function resolvedByOthers(error: unknown): readonly Redriven[] {
   if (error instanceof UsageError && error.code === 'not-found') return [];
   throw error;
 }
 
 export const jobsWork = (registry: () => Registry) =>
   defineOperation({
-    noun: 'jobs',
-    verb: 'work',
+    name: 'jobs work',
     summary:
       'Run background jobs: rebuilds, replays, redrives, retries of reactions and all other work that was enqueued',
     examples: [
@@ -99,14 +97,20 @@ export const jobsWork = (registry: () => Registry) =>
       // Before the first job: it registers the provider that metrics go to, and answers while the datastore is away.
       await using probes = port === undefined ? undefined : await startProbes({ screen, port, scale });
       const jobs = await workspace.jobs();
-      using _metrics = { [Symbol.dispose]: startJobMetrics(jobs) };
-      probes?.ready(true);
+      const problems = () => problemsOf('jobs', () => jobs.counts());
+      const ends = [startJobMetrics(jobs), startProblemMetrics(problems)];
+      using _metrics = { [Symbol.dispose]: () => ends.forEach((end) => end()) };
+      probes?.ready(problems);
       let done = 0;
+      /** Those of this run that have not succeeded since. */
+      const unfinished = new Set<string>();
       const options: WorkOptions = {
         concurrency,
         onTrouble: (error) => screen.line(`jobs: ${messageOf(error)}; Millrace will try again`),
         onFinished: ({ id, name, failure }) => {
           done += 1;
+          if (failure === null) unfinished.delete(id);
+          else unfinished.add(id);
           screen.line(failure === null ? `job ${id} (${name}) is done` : `job ${id} (${name}) failed: ${failure}`);
         },
       };
@@ -115,12 +119,15 @@ export const jobsWork = (registry: () => Registry) =>
       else {
         const working = jobs.work(jobHandlers(registry(), workspace), options);
         await untilAborted(signal);
-        probes?.ready(false);
+        probes?.ready(undefined);
         await working.stop();
       }
-      return { done, left: (await jobs.counts()).waiting };
+      const { waiting: left } = await jobs.counts();
+      const lost = unfinished.size === 0 ? [] : (await jobs.list()).filter(({ state }) => state === 'failed');
+      return { done, left, failed: lost.filter(({ id }) => unfinished.has(id)).length };
     },
     format: ({ done, left }) => `${plural(done, 'job')} ended; ${left.toLocaleString('en-US')} left.`,
+    ok: ({ failed }) => failed === 0,
   });
 
 /** For `/scale`: a delayed job needs no worker yet. */

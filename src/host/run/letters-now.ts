@@ -1,6 +1,21 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { numberOfLetters } from '../../engine/dead-letters/dead-letter-counts.ts';
+import { plural } from '../../procedures/table.ts';
+import { inPlaces, placesOf } from '../../runtime/places.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
 import type { App } from '../../runtime/hosts/processor-host.ts';
+
+/** How many changes are parked in all places of a pipeline. */
+export async function parkedNow(parts: Parts): Promise<number> {
+  const places = await placesOf(parts).list();
+  const counts = await inPlaces(places, ({ services }) => numberOfLetters(services.place.state));
+  return counts.reduce((total, of) => total + of, 0);
+}
+
+export const sayParked = (parked: number): string[] =>
+  parked === 0
+    ? []
+    : [`${plural(parked, 'change')} ${parked === 1 ? 'is' : 'are'} parked. See \`millrace dead-letters list\`.`];
 
 export interface LettersNow {
   /** How many changes of the pipeline are parked now; undefined until they were counted. */

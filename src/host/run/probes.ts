@@ -1,4 +1,4 @@
-// What an orchestrator asks of a host or a job worker: whether it lives, whether it works, how much there is to do, and its
+// What an orchestrator asks of a host or a job worker: whether it lives, what keeps it from its work, how much there is to do, and its
 // metrics. Nothing here changes anything.
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import { once } from 'node:events';
@@ -7,10 +7,14 @@ import { metrics } from '@opentelemetry/api';
 import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Screen } from '../../procedures/screen.ts';
+import { type Problems, atMostEvery } from './problems.ts';
 import { portFlag } from './dashboard.ts';
 
 /** KEDA asks each process once in a polling interval, 30 s by default: what `/scale` says is read once in this time. */
 const SCALE_MS = 10_000;
+
+/** Prometheus waits for ten seconds by default. */
+const SCRAPE_MS = 5_000;
 
 export interface ProbesOptions {
   readonly screen: Screen;
@@ -29,8 +33,8 @@ export const probesFlag = portFlag
 
 export interface Probes extends AsyncDisposable {
   readonly url: string;
-  /** From now on `/readyz` says yes; `false`: no longer. */
-  ready(is: boolean): void;
+  /** From now on `/readyz` says yes if there is no problem; undefined: no longer. */
+  ready(problems: Problems | undefined): void;
 }
 
 /**
@@ -40,12 +44,16 @@ export interface Probes extends AsyncDisposable {
  */
 export async function startProbes({ screen, port, scale: read }: ProbesOptions): Promise<Probes> {
   const address = process.env['MILLRACE_PROBES_ADDRESS'] || '127.0.0.1';
-  let isReady = false;
+  let problems: Problems | undefined;
   const exported = await exportMetrics();
   const scale = atMostEvery(SCALE_MS, read);
   const answers: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => unknown>> = {
     '/livez': (_, response) => json(response, 200, { live: true }),
-    '/readyz': (_, response) => json(response, isReady ? 200 : 503, { ready: isReady }),
+    '/readyz': async (_, response) => {
+      const found = await problems?.();
+      const ready = found?.length === 0;
+      json(response, ready ? 200 : 503, { ready, problems: found ?? [] });
+    },
     '/scale': async (_, response) => json(response, 200, await scale()),
     '/metrics': (request, response) =>
       exported
@@ -73,8 +81,8 @@ export async function startProbes({ screen, port, scale: read }: ProbesOptions):
   screen.line(`Probes: ${url}readyz, livez, scale, metrics`);
   return {
     url,
-    ready: (is) => {
-      isReady = is;
+    ready: (now) => {
+      problems = now;
     },
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
@@ -87,7 +95,13 @@ export async function startProbes({ screen, port, scale: read }: ProbesOptions):
 async function exportMetrics() {
   const { PrometheusExporter } = await import('@opentelemetry/exporter-prometheus');
   const { MeterProvider } = await import('@opentelemetry/sdk-metrics');
-  const exporter = new PrometheusExporter({ preventServerStart: true, withoutTargetInfo: true });
+  /** What is asked of a service that doesn't answer is left out of a scrape. */
+  class InTime extends PrometheusExporter {
+    override collect() {
+      return super.collect({ timeoutMillis: SCRAPE_MS });
+    }
+  }
+  const exporter = new InTime({ preventServerStart: true, withoutTargetInfo: true });
   const provider = new MeterProvider({ readers: [exporter] });
   if (!metrics.setGlobalMeterProvider(provider)) {
     await provider.shutdown();
@@ -100,20 +114,6 @@ async function exportMetrics() {
       metrics.disable();
       await provider.shutdown();
     },
-  };
-}
-
-/** Callers of the same time share one call, and its result is kept for `ms`. A failure isn't kept. */
-function atMostEvery<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
-  let kept: { readonly until: number; readonly value: Promise<T> } | undefined;
-  return () => {
-    if (kept && performance.now() < kept.until) return kept.value;
-    const value = ask();
-    kept = { until: performance.now() + ms, value };
-    value.catch(() => {
-      kept = undefined;
-    });
-    return value;
   };
 }
 

@@ -6,7 +6,8 @@ import type { App } from '../../runtime/hosts/processor-host.ts';
 
 type Ranges = NonNullable<HostStatus['ranges']>;
 
-const tokenOf = (id: string): string => id.slice(id.lastIndexOf('..') + 2);
+/** The part of a lease's id that names its range. */
+export const tokenOf = (id: string): string => id.slice(id.lastIndexOf('..') + 2);
 
 /** Takes the positions and lags of this host's leases. Each lease costs the read of one document. */
 export async function sampleRates(
@@ -31,11 +32,12 @@ export async function sampleRates(
 /** Each lease of this host: its rates as of the last sample, its page in hand, and its last rejection. */
 export function hostRangesOf(app: Pick<App, 'sources'>, rates: Rates, monotonic: number): Ranges {
   return app.sources().flatMap(({ container, leases }) =>
-    leases.map(({ id, inHand, deliveries, rejection }) => {
+    leases.map(({ id, handled, inHand, deliveries, rejection }) => {
       const lease = tokenOf(id);
       const known = rates.now.find((of) => of.container === container && of.lease === lease);
       return {
         ...rounded(known ?? { container, lease, ...UNKNOWN }),
+        handled,
         inHand: inHand
           ? { changes: inHand.changes, seconds: Math.round((monotonic - inHand.since) / 1_000), deliveries }
           : null,

@@ -3,19 +3,27 @@ import type { Rates } from '../../feed/processor/rates.ts';
 import { startTelemetry } from '../../feed/processor/telemetry.ts';
 import { waitingTenants } from '../../procedures/tenants/waiting.ts';
 import type { App, ComposeOptions } from '../../runtime/hosts/processor-host.ts';
-import { startBacklogMetrics } from './deferred-metrics.ts';
-import { startLetterMetrics } from './letter-metrics.ts';
-import { startProjectionMetrics } from './projection-metrics.ts';
+import {
+  startDeferredMetrics,
+  startLetterMetrics,
+  startProblemMetrics,
+  startProjectionMetrics,
+  startTenantMetrics,
+  startTenantRecordMetrics,
+  startVerificationMetrics,
+} from './host-metrics.ts';
+import type { Problems } from './problems.ts';
 import { hostRangesOf } from './ranges.ts';
-import { startTenantMetrics } from './tenant-metrics.ts';
-import { startTenantRecordMetrics } from './tenant-record-metrics.ts';
-import { startVerificationMetrics } from './verification-metrics.ts';
 
 /** All that a host reports to OpenTelemetry: its spans and its metrics. The returned function ends it. */
 export function startSignals(
   app: App,
   rates: Rates,
-  { services, signal }: Pick<ComposeOptions, 'services'> & { readonly signal: AbortSignal },
+  {
+    services,
+    signal,
+    problems,
+  }: Pick<ComposeOptions, 'services'> & { readonly signal: AbortSignal; readonly problems: Problems },
 ): () => void {
   const waiting = () =>
     app
@@ -23,11 +31,12 @@ export function startSignals(
       .map(({ shard, pipeline, place }) => ({ shard, waiting: waitingTenants(pipeline, place.state, signal) }));
   const ends = [
     startTelemetry({ lags: () => app.lags(), ranges: () => hostRangesOf(app, rates, systemClock.monotonic()) }),
+    startProblemMetrics(problems),
     startProjectionMetrics(app),
     startLetterMetrics(() => app.places()),
     startTenantMetrics(app),
     startTenantRecordMetrics(() => app.places()),
-    startBacklogMetrics(waiting),
+    startDeferredMetrics(waiting),
     startVerificationMetrics(services.global.state, () => app.places()),
   ];
   return () => {

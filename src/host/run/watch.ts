@@ -1,11 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { Events } from '../../base/diagnostics.ts';
+import type { Events } from '../../base/telemetry/diagnostics.ts';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { FormatUnreadable } from '../../base/format.ts';
 import { LeaseStalled } from '../../feed/leases/lease.ts';
+import { plural } from '../../procedures/table.ts';
 import { waitingFor } from '../../runtime/stored-formats.ts';
 
 const QUIET_MS = 5_000;
+/** One cause may park thousands of changes: so many are named in so long a time, and the others are counted. */
+const PARKED = { lines: 5, quietMs: 60_000 };
 /** What only an upgrade ends. */
 const UNREADABLE_QUIET_MS = 60_000;
 
@@ -39,8 +42,22 @@ export function watchTroubles(say: (line: string) => void): () => void {
     const what = `${changes} changes after ${position || 'the beginning'}`;
     once(`feed of ${container}: ${what} were delivered ${times}, and will be delivered again: ${messageOf(error)}`);
   };
+  let named = { since: -Infinity, lines: 0, others: 0 };
+  const countOthers = (): void => {
+    if (named.others > 0)
+      say(
+        `parked: ${plural(named.others, 'other change')} in ${PARKED.quietMs / 1_000} s; see \`millrace dead-letters list\``,
+      );
+  };
   const parked = (event: unknown): void => {
     const { projection, container, id, error } = event as Events['engine:parked'];
+    const now = performance.now();
+    if (now - named.since > PARKED.quietMs) {
+      countOthers();
+      named = { since: now, lines: 0, others: 0 };
+    }
+    if (named.lines === PARKED.lines) return void (named.others += 1);
+    named.lines += 1;
     once(`parked: ${projection} could not apply ${container}/${id}: ${messageOf(error)}`);
   };
   const balancer = (event: unknown): void => {
@@ -61,9 +78,14 @@ export function watchTroubles(say: (line: string) => void): () => void {
   const stuck = (event: unknown): void => {
     const { error } = event as Events['engine:resume-failed'];
     if (waits(error)) return;
-    once(`deferred fan-out failed: ${messageOf(error)}; Millrace will resume it`);
+    once(`fan-out failed: ${messageOf(error)}; Millrace will resume it`);
+  };
+  const recreated = (event: unknown): void => {
+    const { container } = event as Events['lease:recreated'];
+    once(`leases of ${container} were deleted; this host made them again, at the positions where it saw them last`);
   };
   const channels = [
+    ['millrace:lease:recreated', recreated],
     ['millrace:projection:refused', refused],
     ['millrace:engine:resume-failed', stuck],
     ['millrace:feed:failed', failed],
@@ -74,6 +96,7 @@ export function watchTroubles(say: (line: string) => void): () => void {
   ] as const;
   for (const [name, listener] of channels) subscribe(name, listener);
   return () => {
+    countOthers();
     for (const [name, listener] of channels) unsubscribe(name, listener);
   };
 }

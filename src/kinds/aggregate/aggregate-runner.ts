@@ -1,4 +1,3 @@
-import { mapSettled } from '../../base/map-settled.ts';
 import { type AggregateSpec, projectionId } from '../../pipeline/specs.ts';
 import { aggregateId } from '../../pipeline/sink-id.ts';
 import type { Change } from '../../feed/reading/change.ts';
@@ -7,9 +6,10 @@ import { type FitOptions, fitOf } from '../sink-type.ts';
 import { Guess } from '../create-first.ts';
 import { type Located, Locators, locatorHasLeft, placeId } from '../locator.ts';
 import { type Runner, evaluate, wantedChanges } from '../runner.ts';
+import { StablePlaces } from '../stable-places.ts';
 import { type SinkContainer, sinkKey } from '../sink-container.ts';
-import { type AggregateGroup, type Item, foldGroup } from './fold.ts';
-import { type Values, aggregateValuesOf } from './measures.ts';
+import { type AggregateGroup, type Item, foldGroups } from './fold.ts';
+import { type Values, aggregateValuesOf } from './contribution-values.ts';
 
 /** A group that a document is in, with what it adds there. */
 type Contribution = AggregateGroup & { readonly values: Values | null };
@@ -28,6 +28,7 @@ export function aggregateRunner(
 ): Runner {
   const id = projectionId(spec);
   const locators = new Locators(stateContainer, id);
+  const stable = spec.stable ? new StablePlaces(id) : undefined;
   const target = { spec, projection: id, sink, guess: new Guess(), feeds };
 
   /** Fields that `groupBy` doesn't return. */
@@ -38,6 +39,7 @@ export function aggregateRunner(
     const fit = fitOf(id, fitting);
     const targeted = evaluate(wanted, (change) => {
       const places = contributionsOf(spec, sink, change);
+      stable?.assert(change, places, places.length === 0 || places.some(({ values }) => values !== null));
       for (const { fields, values } of places) if (fields && values) fit(change, fields, later);
       return { change, places };
     });
@@ -45,14 +47,11 @@ export function aggregateRunner(
       ? targeted.map((one) => ({ ...one, departed: [], locator: { pk: '', id: '', etag: '' } }))
       : await locators.advance(targeted, access);
     const groups = Map.groupBy(located.flatMap(itemsOf), ({ group }) => placeId(group));
-    await mapSettled(
-      [...groups.values()],
-      (of) => {
-        const group = of.find(({ group: { fields } }) => fields !== undefined)?.group ?? of[0]?.group;
-        return group ? foldGroup(target, group, of, access) : undefined;
-      },
-      { concurrency: 128 },
-    );
+    const folds = [...groups.values()].flatMap((items) => {
+      const group = items.find(({ group: { fields } }) => fields !== undefined)?.group ?? items[0]?.group;
+      return group ? { group, items } : [];
+    });
+    await foldGroups(target, folds, access);
     if (!spec.stable) await locators.prune(located.filter(locatorHasLeft), access);
   };
   return { id, order: 'document', sources: [spec.from], apply };

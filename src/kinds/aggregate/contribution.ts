@@ -4,7 +4,7 @@ import { digest } from '../../base/json.ts';
 import type { Change, Identity, Version } from '../../feed/reading/change.ts';
 import { type SinkContainer, keyFields } from '../sink-container.ts';
 import type { SinkPlace } from '../locator.ts';
-import type { Values } from './measures.ts';
+import type { Values } from './contribution-values.ts';
 
 /** What one source document adds to one group now. It is stored in the logical partition of the aggregate. */
 export interface ContributionDocument extends Record<string, unknown> {

@@ -1,10 +1,11 @@
 import { formatOf } from '../../base/format.ts';
-import type { AggregateSpec, MeasureSpec } from '../../pipeline/specs.ts';
+import { type MeasurePart, foldsOf, groupValue } from '../../pipeline/builders/measures.ts';
+import type { AggregateSpec } from '../../pipeline/specs.ts';
 import type { Write } from '../../access/document-access.ts';
-import { countDistinct } from './distinct.ts';
+import { countDistinct } from './distinct-counters.ts';
 import { mergeExtremes } from './extremes.ts';
-import type { MeasurePart, Values } from './measures.ts';
-import type { Fold, KeptMeasure, Own } from './step.ts';
+import type { Values } from './contribution-values.ts';
+import type { Fold, KeptMeasure, Own } from './query-contributions.ts';
 import { mergeTop } from './top.ts';
 import { projectionsError } from '../errors.ts';
 
@@ -32,25 +33,26 @@ export async function nextAggregate(spec: AggregateSpec, fold: Fold, next: Next)
   const kept: Record<string, KeptMeasure> = {};
   const writes: Write[] = [];
   for (const [field, measure] of Object.entries(spec.measures)) {
-    const before = aggregate?.[field];
-    if (measure.kind === 'count') fields[field] = rows;
-    else if (measure.kind === 'sum' || measure.kind === 'avg') {
-      const sum = safe(field, Number((measure.kind === 'sum' ? before : own?.sums[field]) ?? 0) + added(field, fold));
-      const off = (own?.rounding?.[field] ?? 0) + roundedBy(field, sum, fold);
-      if (off > 0) rounding[field] = off;
-      if (measure.kind === 'avg') sums[field] = sum;
-      fields[field] = measure.kind === 'sum' ? sum : rows === 0 ? null : sum / rows;
-    } else if (measure.kind === 'min' || measure.kind === 'max') {
-      fields[field] = await mergeExtremes(measure.kind, field, fold);
-    } else if (measure.kind === 'histogram') fields[field] = addBuckets(field, measure, fold);
+    const folds = foldsOf(measure);
+    if (folds === 'rows') fields[field] = rows;
+    else if (folds === 'least' || folds === 'greatest') fields[field] = await mergeExtremes(folds, field, fold);
+    else if (folds === 'counts') fields[field] = addCounts(field, fold);
     else if (measure.kind === 'top') {
       kept[field] = await mergeTop(measure.n, field, fold);
-      fields[field] = kept[field].rows.slice(0, measure.n).map(({ keep }) => keep);
-    } else {
+      fields[field] = groupValue(measure, kept[field], rows);
+    } else if (folds === 'values') {
       const counted = await countDistinct(field, fold);
       if (!counted) return undefined;
       fields[field] = counted.count;
       writes.push(...counted.writes);
+    } else {
+      const hidden = folds === 'hidden-sum';
+      const before = hidden ? own?.sums[field] : aggregate?.[field];
+      const sum = safe(field, Number(before ?? 0) + added(field, fold));
+      const off = (own?.rounding?.[field] ?? 0) + roundedBy(field, sum, fold);
+      if (off > 0) rounding[field] = off;
+      if (hidden) sums[field] = sum;
+      fields[field] = groupValue(measure, sum, rows);
     }
   }
   if (rows === 0 && !next.feeds)
@@ -99,13 +101,13 @@ function safe(field: string, sum: number): number {
   throw projectionsError('sum-unsafe', `Measure ${field} would be ${sum}, beyond the integers that are exact (2^53)`);
 }
 
-function addBuckets(field: string, { bounds }: Extract<MeasureSpec, { kind: 'histogram' }>, fold: Fold): number[] {
-  const before = fold.aggregate?.[field] as readonly number[] | undefined;
-  return Array.from(
-    { length: bounds.length + 1 },
-    (_, bucket) =>
-      (before?.[bucket] ?? 0) + delta(fold, ({ m }) => (m[field] as readonly number[] | undefined)?.[bucket] ?? 0),
-  );
+/** Lists are of one length: another number of bounds is another declaration, which starts a version. */
+function addCounts(field: string, fold: Fold): number[] {
+  const listOf = (part: unknown): readonly number[] => (part as readonly number[] | undefined) ?? [];
+  const before = listOf(fold.aggregate?.[field]);
+  const parts = fold.replaced.flatMap((of) => [of.before, of.after]).map((values) => listOf(values?.m[field]));
+  const length = Math.max(before.length, ...parts.map((part) => part.length));
+  return Array.from({ length }, (_, at) => (before[at] ?? 0) + delta(fold, ({ m }) => listOf(m[field])[at] ?? 0));
 }
 
 function groupFieldsOf({ aggregate }: Fold, spec: AggregateSpec): Record<string, unknown> {

@@ -1,5 +1,6 @@
-import { type Fold, type KeptMeasure, type KeptRow, queryContributions } from './step.ts';
-import { type TopPart, type Values, byRank } from './measures.ts';
+import { type Fold, type KeptMeasure, type KeptRow, queryContributions } from './query-contributions.ts';
+import { type TopPart, byRank } from '../../pipeline/builders/measures.ts';
+import type { Values } from './contribution-values.ts';
 
 /**
  * The best rows of a group after a batch, and some more (AGG-G9). The kept rows are always the first of all rows of the

@@ -4,7 +4,7 @@ import { canonical, digest } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import type { Change, Identity } from '../../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess, Write } from '../../access/document-access.ts';
-import { untilDone } from '../conflict.ts';
+import { untilDone } from '../../access/change.ts';
 import { standing } from '../stamp.ts';
 import { type ArchiveEntry, turnsAfter } from './entry.ts';
 import { projectionsError } from '../errors.ts';
@@ -130,6 +130,20 @@ export class Entries {
    */
   async confirm(entry: StoredEntry, access: DocumentAccess): Promise<boolean> {
     return this.replace(entry, entry, entry, access);
+  }
+
+  /** Changes an entry at its version; from `decide` undefined: it stays. `read`: as of `archive`. */
+  async change(
+    of: Identity,
+    access: DocumentAccess,
+    decide: (entry: StoredEntry) => Body | undefined,
+    read?: FoundEntry,
+  ): Promise<void> {
+    await untilDone(`The archive entry of ${of.container}/${of.id}`, async (first) => {
+      const [known] = first && read ? [read.entry] : await this.read([of], access);
+      const next = known && decide(known);
+      return !next || this.replace(known, known, next, access);
+    });
   }
 
   /** Writes an entry over the one that was read, or creates it. False: another host has changed it. */

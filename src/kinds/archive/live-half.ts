@@ -3,7 +3,7 @@ import { type ArchiveSpec, projectionId } from '../../pipeline/specs.ts';
 import { type Change, compareVersions } from '../../feed/reading/change.ts';
 import { RESTORING } from '../../feed/reading/mapper.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
-import { untilDone } from '../conflict.ts';
+import { untilDone } from '../../access/change.ts';
 import { Entries, type StoredEntry, forEach } from './entries.ts';
 import type { ArchiveEntry } from './entry.ts';
 import { type Followed, followEntry } from './follow.ts';
@@ -54,7 +54,7 @@ export function liveHalf(options: LiveHalfOptions): Sift {
     await half.archive(documents.map((of, index) => half.follow(known[index], of)));
     const events = new Map<Change, Change>();
     await forEach([...documents.entries()], async ([index, of]) => {
-      for (const [change, event] of await half.settle(known[index], of)) events.set(change, event);
+      for (const [change, event] of await half.writeEntry(known[index], of)) events.set(change, event);
     });
     return changes.flatMap((change) => (isOurs(change) ? (events.get(change) ?? []) : change));
   };
@@ -89,7 +89,7 @@ class PageHalf {
   }
 
   /** Writes the entry of one document. Returns its changes for the projections. */
-  async settle(first: StoredEntry | undefined, changes: readonly Change[]): Promise<ReadonlyMap<Change, Change>> {
+  async writeEntry(first: StoredEntry | undefined, changes: readonly Change[]): Promise<ReadonlyMap<Change, Change>> {
     const [change] = changes;
     let events: ReadonlyMap<Change, Change> = new Map();
     let reads = 1;

@@ -1,10 +1,10 @@
 import { mapSettled } from '../../base/map-settled.ts';
-import { type CopySpec, projectionId } from '../../pipeline/specs.ts';
+import { type CopySpec, hasLocator, projectionId, waitsFor } from '../../pipeline/specs.ts';
 import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import type { ColdRead } from '../archive/cold-read.ts';
-import { untilDone } from '../conflict.ts';
+import { untilDone } from '../../access/change.ts';
 import { type FitOptions, fitOf } from '../sink-type.ts';
 import { Guess } from '../create-first.ts';
 import { Locators, locatorHasLeft } from '../locator.ts';
@@ -12,7 +12,8 @@ import { type Runner, evaluate, wantedChanges } from '../runner.ts';
 import type { SinkContainer } from '../sink-container.ts';
 import { type Refresh, refreshCopies } from './copy-fan-out.ts';
 import { type JoinState, JoinStates } from './joins.ts';
-import { type Placed, place } from './place.ts';
+import { type Placed, WAITS, place } from './place.ts';
+import { StablePlaces } from '../stable-places.ts';
 import { writeCopies } from './write.ts';
 
 export interface CopyRunnerOptions extends FitOptions {
@@ -30,6 +31,7 @@ export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyRun
   const id = projectionId(spec);
   const containerOf = (name: string): SourceContainer =>
     options.sources.get(name) ?? { name, keyPaths: [], types: new Map() };
+  const stable = hasLocator(spec) ? undefined : new StablePlaces(id);
   const target = { spec, sink, guess: new Guess() };
   const locators = new Locators(options.stateContainer, id);
   const joins = spec.joins.map(
@@ -44,6 +46,7 @@ export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyRun
     const fan = {
       spec,
       sink,
+      stateContainer: options.stateContainer,
       source: containerOf(spec.from.container),
       readLagMs: options.readLagMs,
       cold: options.cold,
@@ -64,27 +67,30 @@ export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyRun
   const applyOnce = async (changes: readonly Change[], access: DocumentAccess): Promise<Change[]> => {
     const joined = await joinedStates(joins, changes, access);
     const fit = fitOf(id, options);
-    const placed = evaluate(changes, (change) => {
-      const at = place(spec, sink, change, joined.get(change) ?? {});
-      if (at?.body && !at.waits) fit(change, at.body);
-      return { change, at };
+    const statesOf = (change: Change) => joined.get(change) ?? {};
+    const targeted = evaluate(changes, (change) => {
+      const at = place(spec, sink, change, statesOf(change));
+      const waits = at === WAITS;
+      const places = at && at !== WAITS ? [at] : [];
+      for (const { body } of places) if (body) fit(change, body);
+      if (places.length > 0) stable?.assert(change, places, places[0]?.body !== null);
+      return { change, places, joined: at && waitsFor(spec) ? { joins: statesOf(change), waits } : undefined };
     });
-    if (spec.stable) {
-      const { settled, staleJoins } = await writeCopies(
-        target,
-        placed.flatMap(({ at }) => at ?? []),
-        access,
-      );
-      return unconfirmed(joins, settled, staleJoins, access);
-    }
-    const targeted = placed.map(({ change, at }) => ({ change, places: at ? [at] : [] }));
-    const located = await locators.advance(targeted, access);
-    const copies = located.flatMap(({ change, places, departed }): Placed[] => [
-      ...places,
-      ...departed.map((left) => ({ ...left, change, body: null, joins: {}, waits: false })),
-    ]);
-    const { settled, staleJoins } = await writeCopies(target, copies, access);
-    const again = await unconfirmed(joins, settled, staleJoins, access);
+    const usedBy = ({ change }: Pick<Placed, 'change'>): Used => ({ change, joins: statesOf(change) });
+    const outdated: Used[] = [];
+    const located = hasLocator(spec)
+      ? await locators.advance(targeted, access, (one) => void outdated.push(usedBy(one)))
+      : [];
+    const copies = (hasLocator(spec) ? located : targeted).flatMap(({ places }) => places);
+    const left = located.flatMap(({ change, departed, joined: by }) =>
+      departed.map((at): Placed => ({ ...at, change, body: null, joins: by ? statesOf(change) : {} })),
+    );
+    const { current, staleJoins } = await writeCopies(target, [...copies, ...left], access);
+    const used = [
+      ...current.filter(({ body }) => body !== null),
+      ...located.filter(({ joined: by }) => by?.waits).map(usedBy),
+    ];
+    const again = await unconfirmed(joins, used, [...outdated, ...staleJoins], access);
     const open = new Set(again);
     await locators.prune(
       located.filter((one) => locatorHasLeft(one) && !open.has(one.change)),
@@ -132,11 +138,14 @@ async function joinedStates(
   return result;
 }
 
-/** The changes whose copies must be made again, since the joined state that they used has been replaced. */
+/** A change with the joined states that it was applied with. */
+type Used = Pick<Placed, 'change' | 'joins'>;
+
+/** The changes that must be applied again, since the joined state that they used has been replaced. */
 async function unconfirmed(
   joins: readonly JoinStates[],
-  settled: readonly Placed[],
-  staleJoins: readonly Placed[],
+  current: readonly Used[],
+  staleJoins: readonly Used[],
   access: DocumentAccess,
 ): Promise<Change[]> {
   const again = new Set<Change>();
@@ -147,8 +156,8 @@ async function unconfirmed(
       again.add(change);
     }
     const used = new Map(
-      settled.flatMap(({ joins: own, body }) =>
-        own[name] && body !== null ? [[`${own[name].pk} ${own[name].mark}`, own[name]] as const] : [],
+      current.flatMap(({ joins: own }) =>
+        own[name] ? [[`${own[name].pk} ${own[name].mark}`, own[name]] as const] : [],
       ),
     );
     const failed = new Set<string>();
@@ -157,7 +166,7 @@ async function unconfirmed(
     };
     await mapSettled(used, confirm, { concurrency: 128 });
     if (failed.size === 0) continue;
-    for (const { joins: own, change } of settled)
+    for (const { joins: own, change } of current)
       if (own[name] && failed.has(`${own[name].pk} ${own[name].mark}`)) again.add(change);
   }
   return [...again];

@@ -1,6 +1,5 @@
 import { namesLevel } from '../../base/key-level.ts';
 import { LRUCache } from 'lru-cache';
-import type { MillraceError } from '../../base/errors.ts';
 import { formatOf, readableWhere } from '../../base/format.ts';
 import { canonical, digest } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
@@ -8,13 +7,13 @@ import type { Doc, Join } from '../../pipeline/specs.ts';
 import { type Change, type Identity, type Version, compareVersions } from '../../feed/reading/change.ts';
 import { type SourceContainer, toDocument, typeOf } from '../../feed/reading/mapper.ts';
 import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
-import { untilDone } from '../conflict.ts';
-import type { JoinUse } from './documents.ts';
-import { projectionsError } from '../errors.ts';
+import { changeDocument } from '../../access/change.ts';
+import { stateDocument } from '../state-document.ts';
+import type { JoinUse } from '../join-use.ts';
 
 /**
  * What a copy projection knows about one joined document. Changes of the joined document write it to the state container,
- * and every copy reads it. A copy is settled only when a conditional patch has confirmed that its state is still the
+ * and every copy reads it. A copy is done only when a conditional patch has confirmed that its state is still the
  * current one (COPY-J1), so a cached or stale state does no harm.
  */
 interface StateDocument {
@@ -29,6 +28,8 @@ interface StateDocument {
   /** The state had another content before: copies made with it may be in the sink. */
   readonly replaced: boolean;
 }
+
+type Stored = SinkDocument & StateDocument;
 
 export interface JoinState extends JoinUse {
   readonly pk: string;
@@ -97,22 +98,12 @@ export class JoinStates {
     const pk = this.#partition(parent);
     const known = this.#known.get(pk);
     if (known) return known;
-    let state: JoinState | undefined;
-    await untilDone(`The state of joined document ${parent.id}`, async () => {
-      const [stored] = await sink.read(this.#container, [pk], [STATE_ID]);
-      if (stored) {
-        state = this.#remember(stored as SinkDocument & StateDocument);
-        return true;
-      }
-      const body = await this.#fromSource(pk, parent, sink);
-      const result = await sink.commit(this.#container, [pk], [{ op: 'create', id: STATE_ID, body }]);
-      if (result.kind === 'refused') throw stateRefused(result.why);
-      if (result.kind === 'conflict') return false;
-      state = this.#remember(body);
-      return true;
+    let state!: StateDocument;
+    await changeDocument<Stored>(sink, this.#at(pk, parent), async (stored) => {
+      state = stored ?? (await this.#fromSource(pk, parent, sink));
+      return stored ? undefined : state;
     });
-    if (!state) throw stateMissing(parent);
-    return state;
+    return this.#remember(state);
   }
 
   /** Forgets a cached state that turned out to be old. */
@@ -156,33 +147,29 @@ export class JoinStates {
       version: change.version,
       doc,
     } as const;
-    let advanced: { state: JoinState; changed: boolean } | undefined;
-    await untilDone(`The state of joined document ${change.id}`, async () => {
-      const [found] = await sink.read(this.#container, [pk], [STATE_ID]);
-      const stored = found as (SinkDocument & StateDocument) | undefined;
+    let advanced!: { readonly state: StateDocument; readonly changed: boolean };
+    await changeDocument<Stored>(sink, this.#at(pk, change), (stored) => {
       if (stored?.version) {
         const order = compareVersions(change.version, stored.version);
         // A duplicate may come after a crash between this write and the refresh of the copies: refresh them again.
         if (order !== 'newer') {
-          advanced = { state: this.#remember(stored), changed: order === 'same' && stored.replaced };
-          return true;
+          advanced = { state: stored, changed: order === 'same' && stored.replaced };
+          return undefined;
         }
       }
       const known = stored !== undefined && isOf(stored, change.version, doc);
       // Content that returns after other content gets a new mark, so that copies of the first time are made again too.
       const mark = known ? stored.mark : digest(change.version);
       const body = { ...taken, mark, replaced: stored !== undefined && (!known || stored.replaced) };
-      const write = stored
-        ? ({ op: 'replace', id: STATE_ID, body, ifMatch: stored._etag } as const)
-        : ({ op: 'create', id: STATE_ID, body } as const);
-      const result = await sink.commit(this.#container, [pk], [write]);
-      if (result.kind === 'refused') throw stateRefused(result.why);
-      if (result.kind === 'conflict') return false;
-      advanced = { state: this.#remember(body), changed: body.replaced };
-      return true;
+      advanced = { state: body, changed: body.replaced };
+      return body;
     });
-    if (!advanced) throw stateMissing(change);
-    return advanced;
+    return { ...advanced, state: this.#remember(advanced.state) };
+  }
+
+  #at(pk: string, { id: of }: Pick<Identity, 'id'>) {
+    const what = `The state of joined document ${of}`;
+    return stateDocument(this.#container, pk, STATE_ID, { what, kind: 'the state of a joined document' });
   }
 
   async #fromSource(pk: string, parent: Identity, sink: DocumentAccess): Promise<StateDocument> {
@@ -223,9 +210,3 @@ const isOf = (stored: StateDocument, { etag }: Version, doc: Doc | null): boolea
   stored.version === null ? stored.mark === readMark(doc, etag) : stored.version.etag === etag;
 
 const refOf = (parent: Identity): string => digest([parent.container, parent.key, parent.id]);
-
-const stateRefused = (why: string): MillraceError =>
-  projectionsError('state-refused', `The state container refused the state of a joined document: ${why}`);
-
-const stateMissing = ({ id }: Identity): MillraceError =>
-  projectionsError('join-state-missing', `Joined document ${id} has no state`);

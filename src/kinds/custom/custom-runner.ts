@@ -14,6 +14,11 @@ export interface CustomOptions {
    */
   readonly start?: StartOption;
   /**
+   * False: it doesn't get a version that differs from the one before in nothing but fields that `source()` ignores. A
+   * record for each document remembers that. Default true.
+   */
+  readonly echoes?: boolean;
+  /**
    * Takes some changes of one page, all of these types. They may come again, late, in parts, or while another host still
    * processes them, so each write needs a condition: `access.commit` takes no unconditional write. It must resolve only
    * when all effects are durable. It throws `Poison` for changes that it can never apply; after any other error Millrace
@@ -30,7 +35,7 @@ export interface CustomOptions {
 /** A projection with a runner of your own, for what no other kind can do. */
 export function custom(
   name: string,
-  { sources, version = 1, apply, reset, start }: CustomOptions,
+  { sources, version = 1, echoes, apply, reset, start }: CustomOptions,
 ): Declaration<CustomSpec> {
   const { findings: wrong, ...started } = startFields(name, start);
   const findings = [...nameFindings(name, version), ...wrong];
@@ -46,6 +51,7 @@ export function custom(
     version,
     sources: (sources ?? []).map(plain),
     ...started,
+    ...(echoes === false && { echoes }),
     apply,
     ...(reset && { reset }),
     findings,

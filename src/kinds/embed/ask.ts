@@ -3,7 +3,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
-import { untilDone } from '../conflict.ts';
+import { untilDone } from '../../access/change.ts';
 import { type Refusal, evaluate } from '../runner.ts';
 import { attemptChild, childWrite, commitChild } from './children.ts';
 import type { EmbedTarget } from './embed-fan-out.ts';

@@ -62,7 +62,7 @@ export async function continueEmbed(
     const pass: ChildPass = { ...begun, clean: begun.clean && clean, after: children.at(-1)?.id ?? begun.after };
     const ended = children.length < PAGE;
     const job = ended && pass.late && pass.clean ? 'done' : 'run';
-    // A pass of one page that doesn't settle it leaves nothing worth a write.
+    // A pass of one page that doesn't end it leaves nothing worth a write.
     if (job === 'done' || !ended || state.pass) {
       const saved = await target.states.save(stored, { job, pass: ended ? null : pass }, access);
       next = saved ? { ...next, stored: saved } : await renewed(target, next, access);

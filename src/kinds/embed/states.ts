@@ -3,10 +3,10 @@ import { canonical, digest } from '../../base/json.ts';
 import { type Doc, type EmbedSpec, projectionId } from '../../pipeline/specs.ts';
 import type { Change, Identity, Version } from '../../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
-import { untilDone } from '../conflict.ts';
+import { changeDocument } from '../../access/change.ts';
+import { stateDocument } from '../state-document.ts';
 import { standing } from '../stamp.ts';
 import { sameForChildren } from './same-for-children.ts';
-import { projectionsError } from '../errors.ts';
 
 /** How far one pass through all children of a parent has got. */
 export interface ChildPass {
@@ -79,12 +79,13 @@ export class EmbedStates {
   async advance(change: Change, doc: Doc | null, access: DocumentAccess): Promise<StoredState | undefined> {
     const pk = this.#partition(change);
     let result: StoredState | undefined;
-    await untilDone(`The state of parent ${change.id}`, async () => {
-      const [found] = await access.read(this.#container, [pk], [STATE_ID]);
-      const stored = found && storedStateOf(found as SinkDocument & EmbedState);
+    const what = `The state of parent ${change.id}`;
+    const of = stateDocument(this.#container, pk, STATE_ID, { what, kind: 'the state of a parent' });
+    const etag = await changeDocument<SinkDocument & EmbedState>(access, of, async (found) => {
+      const stored = found && storedStateOf(found);
       const order = stored ? await standing(change, stored.state.version, access) : 'newer';
       result = order === 'older' ? undefined : stored;
-      if (order !== 'newer') return true;
+      if (order !== 'newer') return undefined;
       const state: EmbedState = {
         id: STATE_ID,
         pk,
@@ -96,17 +97,10 @@ export class EmbedStates {
         doc,
         ...this.#workOf(change, stored?.state, doc),
       };
-      const write = stored
-        ? ({ op: 'replace', id: STATE_ID, body: state, ifMatch: stored.etag } as const)
-        : ({ op: 'create', id: STATE_ID, body: state } as const);
-      const answer = await access.commit(this.#container, [pk], [write]);
-      if (answer.kind === 'refused')
-        throw projectionsError('state-refused', `The state container refused the state of a parent: ${answer.why}`);
-      if (answer.kind === 'conflict') return false;
-      result = { state, etag: answer.etags[0] ?? '' };
-      return true;
+      result = { state, etag: '' };
+      return state;
     });
-    return result;
+    return result && { ...result, ...(etag !== undefined && { etag }) };
   }
 
   #workOf(

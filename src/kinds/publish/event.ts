@@ -11,10 +11,9 @@ const LONGEST_KEY = 128;
 
 /** The event of a change; undefined where `where` leaves it out. */
 export function eventMessageOf(spec: PublishSpec, change: Change): HubMessage | undefined {
-  const { doc, before } = change;
-  const previous = before && feedWithoutSystemFields(before);
-  const judged = doc ?? previous;
-  if (judged && spec.where && !spec.where(judged)) return undefined;
+  if (isLeftOut(spec, change)) return undefined;
+  const { doc } = change;
+  const previous = previousOf(change);
   const partitionKey = orderKey(spec, change);
   const content = data(spec, doc, previous);
   const about = attributes(spec, change, partitionKey);
@@ -36,6 +35,14 @@ export function eventMessageOf(spec: PublishSpec, change: Change): HubMessage | 
   };
   return { partitionKey, event };
 }
+
+/** Whether `where` leaves a change out: by the document, or where it is gone by what it was. */
+export function isLeftOut(spec: PublishSpec, change: Change): boolean {
+  const judged = change.doc ?? previousOf(change);
+  return judged !== undefined && spec.where !== undefined && !spec.where(judged);
+}
+
+const previousOf = ({ before }: Change): Doc | undefined => before && feedWithoutSystemFields(before);
 
 /** Canonical JSON of the key within which events keep their order: the full Cosmos DB key, with the id for `document`. */
 export function orderKey({ order }: Pick<PublishSpec, 'order'>, { key, id }: Pick<Identity, 'key' | 'id'>): string {

@@ -4,18 +4,17 @@ import { type PublishSpec, projectionId } from '../../pipeline/specs.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { EventHubSink } from '../../access/event-hub.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
-import { Poison, type Runner, evaluate, ifNoThrow } from '../runner.ts';
-import { eventMessageOf } from './event.ts';
-import { LastPublished } from './published.ts';
+import type { EffectRecords } from '../effects/records.ts';
+import { Poison, type Runner, evaluate } from '../runner.ts';
+import { eventMessageOf, isLeftOut } from './event.ts';
 
 export interface PublishRunnerOptions {
   readonly sink: EventHubSink;
-  /** Whether a projection writes into the published type, so that its writes come back as changes. */
-  readonly echoes: boolean;
-  readonly stateContainer: string;
+  /** Where others write into the published documents, and their writes come back as changes. */
+  readonly records?: EffectRecords | undefined;
   /**
    * Every document that comes is published, for a replay: under the id that it had when its content was published last.
-   * The record of what was published last stays as it is.
+   * The record of that stays as it is.
    */
   readonly again?: boolean;
 }
@@ -25,23 +24,18 @@ export interface PublishRunnerOptions {
  * flight. It leaves out documents that moved to or from the archive or to another shard or were backfilled, and deletions
  * of documents whose type is unknown.
  */
-export function publishRunner(
-  spec: PublishSpec,
-  { sink, echoes, stateContainer, again = false }: PublishRunnerOptions,
-): Runner {
+export function publishRunner(spec: PublishSpec, { sink, records, again = false }: PublishRunnerOptions): Runner {
   const id = projectionId(spec);
-  const last = echoes ? new LastPublished(stateContainer, projectionId(spec.idsOf ?? spec)) : undefined;
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     const relevant = changes.filter((change) => isPublished(again ? asEvent(change) : change));
-    const before = again ? await last?.versions(relevant, access) : undefined;
+    const before = again ? await records?.known(relevant, access) : undefined;
+    const versions = new Map(relevant.map((change, at) => [change, before?.[at]?.version ?? change.version]));
     const messages = evaluate(relevant, (change) =>
-      eventMessageOf(spec, { ...change, version: before?.get(change) ?? change.version }),
+      eventMessageOf(spec, { ...change, version: versions.get(change) ?? change.version }),
     );
-    const meant = relevant.filter((_, index) => messages[index] !== undefined);
-    const changed = new Set(last && !again ? await last.changed(meant, access) : meant);
     const going = relevant.flatMap((change, index) => {
       const message = messages[index];
-      return message && changed.has(change) ? [{ change, message }] : [];
+      return message ? [{ change, message }] : [];
     });
     if (going.length === 0) return;
     const oversized = await sink.publish(
@@ -53,22 +47,12 @@ export function publishRunner(
       return size ? [{ change, error: tooLarge(sink.hub, size) }] : [];
     });
     if (refusals.length > 0) throw new Poison(refusals);
-    if (!again) await last?.note([...changed], access);
   };
-  /** What was there before the start, was backfilled or moved counts as published: a write that leaves its content is no event. */
-  const passOver = async (changes: readonly Change[], access: DocumentAccess): Promise<void> =>
-    last?.note(
-      changes.filter(
-        ifNoThrow(
-          (change) =>
-            isPublished({ ...change, backfilled: false, moved: change.gone === true }) &&
-            eventMessageOf(spec, change) !== undefined,
-        ),
-      ),
-      access,
-    );
   // A replay publishes what is there, whichever process wrote it.
-  return { id, order: spec.order, sources: [spec.from], ...(!again && { isEvent }), apply, ...(last && { passOver }) };
+  const runner: Runner = { id, order: spec.order, sources: [spec.from], ...(!again && { isEvent }), apply };
+  return records && !again
+    ? records.guard(runner, (change) => isPublished(change) && !isLeftOut(spec, change))
+    : runner;
 }
 
 const isEvent = ({ restored, backfilled, moved }: Change): boolean =>

@@ -2,19 +2,18 @@ import { systemClock } from '../../base/clock.ts';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
-import { type Doc, type EmbedSpec, type ReactSpec, projectionId } from '../../pipeline/specs.ts';
+import { type Doc, type ReactSpec, projectionId } from '../../pipeline/specs.ts';
 import type { Change, Identity } from '../../feed/reading/change.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
-import { withoutEmbedded } from '../embed/without.ts';
-import { LastPublished } from '../publish/published.ts';
-import { Poison, type Refusal, type Runner, evaluate, ifNoThrow } from '../runner.ts';
+import { type EffectClaim, type EffectRecords, claimOf } from '../effects/records.ts';
+import { Poison, type Refusal, type Runner, evaluate } from '../runner.ts';
 import { projectionsError } from '../errors.ts';
+import { progressOf, tracked } from './once.ts';
 
 export interface ReactRunnerOptions {
-  readonly stateContainer: string;
-  /** The embeds that write into the documents of this reaction: their writes come back as changes. */
-  readonly embeds: readonly EmbedSpec[];
+  /** Where others write into the documents, and their writes come back as changes. */
+  readonly records?: EffectRecords | undefined;
   /** First pause between two attempts, milliseconds; each later pause is twice as long. */
   readonly pauseMs?: number;
 }
@@ -25,27 +24,16 @@ const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 10_000;
 
 /** Runs the user's code for changes, at least once each (docs/SPEC-reactions.md). */
-export function reactRunner(
-  spec: ReactSpec,
-  { stateContainer, embeds, pauseMs = FIRST_PAUSE_MS }: ReactRunnerOptions,
-): Runner {
+export function reactRunner(spec: ReactSpec, { records, pauseMs = FIRST_PAUSE_MS }: ReactRunnerOptions = {}): Runner {
   const id = projectionId(spec);
-  const echoing = embeds.length > 0 && !spec.echoes;
-  const last = echoing ? new LastPublished(stateContainer, id, (doc) => withoutEmbedded(embeds, doc)) : undefined;
   /** Changes of the current page that are done: after a refused change, the engine passes the others again. */
   const done = new WeakSet<Change>();
 
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
-    // What only embeds have changed since a move counts as reacted to, also if no host has seen the copy.
-    const isEcho = ({ echo }: Change): boolean => last !== undefined && echo === true;
-    const meant = evaluate(changes, (change) => ({
-      change,
-      runs: !done.has(change) && !isEcho(change) && concerns(spec, change),
-    }))
+    const meant = evaluate(changes, (change) => ({ change, runs: !done.has(change) && concerns(spec, change) }))
       .filter(({ runs }) => runs)
       .map(({ change }) => change);
-    const changed = last ? await last.changed(meant, access) : meant;
-    const groups = Map.groupBy(changed, ({ container, key, id: document }) =>
+    const groups = Map.groupBy(meant, ({ container, key, id: document }) =>
       canonical([container, key, ...(spec.order === 'document' ? [document] : [])]),
     );
     const refusals: Refusal[] = [];
@@ -53,31 +41,27 @@ export function reactRunner(
       groups.values(),
       async (group) => {
         for (const change of group) {
-          const error = await runReaction(spec, change.doc ?? {}, effectKey(id, change), access.fence, pauseMs);
+          const claim = claimOf(change);
+          const error = await runReaction(spec, change.doc ?? {}, effectKey(id, change), access.fence, {
+            pauseMs,
+            claim,
+          });
           if (error) refusals.push({ change, error });
           // By key, later changes wait for a refused one. By document, a newer version takes its place.
           if (error && spec.order === 'partitionKey') return;
           if (error) continue;
           done.add(change);
-          await last?.note([change], access);
+          await claim?.finish();
         }
       },
       { concurrency: AT_ONCE },
     );
-    await passOver(changes.filter(isEcho), access);
     if (refusals.length > 0) throw new Poison(refusals);
   };
 
-  /** What was there before the start, was backfilled or moved counts as reacted to: a write of embeds alone runs no reaction. */
-  const passOver = async (changes: readonly Change[], access: DocumentAccess): Promise<void> =>
-    last?.note(
-      changes.filter(
-        ifNoThrow((change) => concerns(spec, { ...change, backfilled: false, moved: change.gone === true })),
-      ),
-      access,
-    );
   const isEvent = (change: Change): boolean => isMeant(spec, change);
-  return { id, order: spec.order, sources: [spec.from], isEvent, apply, ...(last && { passOver }) };
+  const runner: Runner = { id, order: spec.order, sources: [spec.from], isEvent, apply };
+  return records ? records.guard(runner, (change) => concerns(spec, change)) : runner;
 }
 
 /** Runs a reaction with its attempts. Returns the error of the last one. */
@@ -86,19 +70,21 @@ export async function runReaction(
   doc: Doc,
   key: string,
   fence: Fence,
-  pauseMs = FIRST_PAUSE_MS,
+  { pauseMs = FIRST_PAUSE_MS, claim }: { pauseMs?: number; claim?: EffectClaim | undefined } = {},
 ): Promise<MillraceError | undefined> {
+  const progress = progressOf(spec, claim);
   for (let attempt = 1; ; attempt++) {
     fence.assert();
     const timeout = AbortSignal.timeout(spec.timeoutMs);
     const signal = AbortSignal.any([fence.signal, timeout]);
     try {
-      await within(spec.run(doc, { key, attempt, signal }), signal);
+      await within(spec.run(doc, tracked({ key, attempt, signal }, progress)), signal);
       return undefined;
     } catch (cause) {
       // The lease is lost: the next owner processes the change, also if this attempt had an effect.
       fence.signal.throwIfAborted();
-      if (attempt >= spec.attempts) return refusal(spec, cause, timeout.aborted);
+      const isUnknown = cause instanceof MillraceError && cause.code === 'effect-unfinished';
+      if (attempt >= spec.attempts || isUnknown) return refusal(spec, cause, timeout.aborted);
       const pause = Math.min(LONGEST_PAUSE_MS, pauseMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
       await systemClock.sleep(pause, fence.signal);
     }

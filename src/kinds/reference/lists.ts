@@ -4,9 +4,9 @@ import { canonical, digest } from '../../base/json.ts';
 import type { Doc } from '../../pipeline/specs.ts';
 import type { Change, Identity, Version } from '../../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
-import { untilDone } from '../conflict.ts';
+import { changeDocument } from '../../access/change.ts';
+import { stateDocument } from '../state-document.ts';
 import { standing } from '../stamp.ts';
-import { projectionsError } from '../errors.ts';
 
 /** One document of a list: a piece of reference data, or a tenant. */
 export interface ListedReference {
@@ -20,9 +20,11 @@ export interface ListedReference {
   readonly part: Doc | null;
   readonly present: boolean;
   /** Every pair with it is written. */
-  readonly settled: boolean;
+  readonly complete: boolean;
   readonly ttl?: number;
 }
+
+type Stored = SinkDocument & ListedReference;
 
 /** A list entry as this host wrote it, which now has to write its pairs. */
 export interface Due {
@@ -65,23 +67,21 @@ export class List {
     access: DocumentAccess,
   ): Promise<Due | undefined> {
     const of = { container: change.container, key: change.key, id: change.id };
-    const id = digest([of.container, of.key, of.id]);
-    let due: Due | undefined;
-    await untilDone(`The list entry of ${change.id}`, async () => {
-      const [found] = await access.read(this.#container, [this.#pk], [id]);
-      const stored = found as (SinkDocument & ListedReference) | undefined;
+    const at = this.#at(of);
+    let due: (Omit<Due, 'etag'> & Partial<Due>) | undefined;
+    const etag = await changeDocument<Stored>(access, at, async (stored): Promise<ListedReference | undefined> => {
       const order = stored ? await standing(change, stored.version, access) : 'newer';
       due = undefined;
-      if (order === 'older') return true;
-      if (stored && order === 'same' && (stored.settled || isSame(stored, part))) {
-        if (!stored.settled || this.#again) due = { change, listed: stored, etag: stored._etag };
-        return true;
+      if (order === 'older') return undefined;
+      if (stored && order === 'same' && (stored.complete || isSame(stored, part))) {
+        if (!stored.complete || this.#again) due = { change, listed: stored, etag: stored._etag };
+        return undefined;
       }
       if (stored?.part && part) assertSame(stored.part, part);
       const known = part ?? stored?.part ?? null;
       const unchanged = stored !== undefined && isSame(stored, part);
       const listed: ListedReference = {
-        id,
+        id: at.id,
         pk: this.#pk,
         type: 'millrace.listed',
         ...formatOf('listed'),
@@ -90,24 +90,12 @@ export class List {
         version: change.version,
         part: known,
         present: part !== null,
-        settled: unchanged && stored.settled,
+        complete: unchanged && stored.complete,
       };
-      const result = await access.commit(
-        this.#container,
-        [this.#pk],
-        [
-          stored
-            ? { op: 'replace', id, body: settledForm(listed), ifMatch: stored._etag }
-            : { op: 'create', id, body: listed },
-        ],
-      );
-      if (result.kind === 'refused')
-        throw projectionsError('state-refused', `The state container refused a list entry: ${result.why}`);
-      if (result.kind === 'conflict') return false;
-      if (!listed.settled) due = { change, listed, etag: result.etags[0] ?? '' };
-      return true;
+      if (!listed.complete) due = { change, listed };
+      return completeForm(listed);
     });
-    return due;
+    return due && { etag: etag ?? '', ...due };
   }
 
   /** The whole list, with deleted documents for as long as a late writer may still know them. May be stale. */
@@ -118,23 +106,24 @@ export class List {
 
   /** Marks an entry so that the next delivery of its version writes its pairs again. A repair needs this. */
   async reopen(of: Identity, access: DocumentAccess): Promise<void> {
-    const id = digest([of.container, of.key, of.id]);
-    await untilDone(`The list entry of ${of.id}`, async () => {
-      const [found] = await access.read(this.#container, [this.#pk], [id]);
-      const stored = found as (SinkDocument & ListedReference) | undefined;
-      if (!stored?.settled) return true;
-      const { pk, type, projection, version, part, present } = stored;
+    await changeDocument<Stored>(access, this.#at(of), (stored): ListedReference | undefined => {
+      if (!stored?.complete) return undefined;
+      const { id, pk, type, projection, version, part, present } = stored;
       const kept = { id, pk, type, ...formatOf('listed'), projection, of: stored.of, version, part, present };
-      const body: ListedReference = { ...kept, settled: false };
-      const write = { op: 'replace', id, body, ifMatch: stored._etag } as const;
-      return (await access.commit(this.#container, [this.#pk], [write])).kind === 'done';
+      return { ...kept, complete: false };
     });
   }
 
+  #at(of: Identity) {
+    const id = digest([of.container, of.key, of.id]);
+    const what = `The list entry of ${of.id}`;
+    return stateDocument(this.#container, this.#pk, id, { what, kind: 'a list entry' });
+  }
+
   /** Stores that all pairs are written. If a newer change has advanced the entry, nothing happens. */
-  async settle({ listed, etag }: Due, access: DocumentAccess): Promise<void> {
-    if (listed.settled) return;
-    const body = settledForm({ ...listed, ...formatOf('listed'), settled: true });
+  async complete({ listed, etag }: Due, access: DocumentAccess): Promise<void> {
+    if (listed.complete) return;
+    const body = completeForm({ ...listed, ...formatOf('listed'), complete: true });
     await access.commit(this.#container, [this.#pk], [{ op: 'replace', id: listed.id, body, ifMatch: etag }]);
   }
 }
@@ -144,5 +133,5 @@ const isSame = (stored: ListedReference, part: Doc | null): boolean =>
   stored.present === (part !== null) && canonical(stored.part) === canonical(part ?? stored.part);
 
 /** The entry of a deleted document expires when its copies are gone and no late writer can write them again. */
-const settledForm = (listed: ListedReference): ListedReference =>
-  listed.settled && !listed.present ? { ...listed, ttl: TOMBSTONE_TTL_S } : listed;
+const completeForm = (listed: ListedReference): ListedReference =>
+  listed.complete && !listed.present ? { ...listed, ttl: TOMBSTONE_TTL_S } : listed;

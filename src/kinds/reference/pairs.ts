@@ -8,7 +8,7 @@ import { type Key, type Version, compareVersions } from '../../feed/reading/chan
 import type { SinkDocument, DocumentAccess, Write } from '../../access/document-access.ts';
 import { refusalOf } from '../../access/size.ts';
 import { chunksOf } from '../chunks.ts';
-import { untilDone } from '../conflict.ts';
+import { untilDone } from '../../access/change.ts';
 import { TOMBSTONE, isCopyOf, tombstone } from '../copy/documents.ts';
 import { type SinkContainer, sinkKey } from '../sink-container.ts';
 import { sameIdentity, stampOf } from '../stamp.ts';
@@ -29,7 +29,7 @@ export interface PairTarget {
 
 export interface WrittenPairs {
   /** The copy is as new as the pair, or a newer change of the pair's `side` supersedes it. */
-  readonly settled: readonly ReferencePair[];
+  readonly current: readonly ReferencePair[];
   readonly refused: readonly { readonly pair: ReferencePair; readonly error: MillraceError }[];
 }
 
@@ -53,17 +53,17 @@ export async function writePairs(
   pairs: readonly ReferencePair[],
   access: DocumentAccess,
 ): Promise<WrittenPairs> {
-  const settled: ReferencePair[] = [];
+  const current: ReferencePair[] = [];
   const refused: { pair: ReferencePair; error: MillraceError }[] = [];
   const placed: Placed[] = [];
   for (const pair of pairs) {
     // A document without a known part never had a copy.
-    if (pair.data.part === null || pair.tenant.part === null) settled.push(pair);
+    if (pair.data.part === null || pair.tenant.part === null) current.push(pair);
     else placed.push({ pair, ...referencePlaceOf(target, pair) });
   }
   const write = async (chunk: readonly Placed[]): Promise<void> => {
     const result = await writeChunk(target, chunk, access);
-    settled.push(...result.settled);
+    current.push(...result.current);
     refused.push(...result.refused);
   };
   for (const round of withoutTwins(placed)) {
@@ -72,7 +72,7 @@ export async function writePairs(
     );
     await mapSettled(chunks, write, { concurrency: 16 });
   }
-  return { settled, refused };
+  return { current, refused };
 }
 
 /** Two pairs with the same place can't share a batch: the second must find what the first has written. */
@@ -99,12 +99,12 @@ export function referencePlaceOf(
 async function writeChunk(target: PairTarget, chunk: readonly Placed[], access: DocumentAccess): Promise<WrittenPairs> {
   const { sink } = target;
   const [first] = chunk;
-  if (!first) return { settled: [], refused: [] };
-  let settled: ReferencePair[] = [];
+  if (!first) return { current: [], refused: [] };
+  let current: ReferencePair[] = [];
   let refused: WrittenPairs['refused'][number][] = [];
   let rest = chunk;
   await untilDone(`Copies in ${sink.name}`, async () => {
-    settled = [];
+    current = [];
     const found = await access.read(
       sink.name,
       first.key,
@@ -115,7 +115,7 @@ async function writeChunk(target: PairTarget, chunk: readonly Placed[], access: 
     for (const [index, one] of rest.entries()) {
       const stored = found[index];
       const action = stored ? judge(target, one, stored) : 'write';
-      if (action === 'settled') settled.push(one.pair);
+      if (action === 'current') current.push(one.pair);
       else if (action === 'write') {
         due.push(one);
         const body = documentOf(target, one);
@@ -128,7 +128,7 @@ async function writeChunk(target: PairTarget, chunk: readonly Placed[], access: 
     rest = rest.filter(({ pair }) => !bad.has(pair));
     if (writes.length === 0) return true;
     const answer = await access.commit(sink.name, first.key, writes);
-    if (answer.kind === 'done') settled.push(...due.map(({ pair }) => pair));
+    if (answer.kind === 'done') current.push(...due.map(({ pair }) => pair));
     const culprit = answer.kind === 'refused' ? due[answer.index] : undefined;
     if (answer.kind === 'refused' && culprit) {
       refused = [
@@ -139,14 +139,14 @@ async function writeChunk(target: PairTarget, chunk: readonly Placed[], access: 
     }
     return answer.kind === 'done';
   });
-  return { settled, refused };
+  return { current, refused };
 }
 
 function judge(
   { spec, sink }: PairTarget,
   { pair }: Placed,
   found: SinkDocument,
-): 'write' | 'settled' | 'open' | MillraceError {
+): 'write' | 'current' | 'open' | MillraceError {
   const { data, tenant, side } = pair;
   if (!isCopyOf(projectionId(spec), found)) {
     const why = `${sink.name} already has a document ${found.id} of type ${String(found['type'])} that this projection did not write`;
@@ -158,10 +158,10 @@ function judge(
   const otherData = !sameIdentity(data.of, found._src);
   const otherTenant = use?.ref !== refOf(tenant);
   if (otherData || otherTenant) {
-    if (gone) return 'settled';
+    if (gone) return 'current';
     if (dead) return 'write';
     // Another pair has this place. Its own change was refused; the change of the other side must not be.
-    if (side === 'data' ? !otherData : !otherTenant) return 'settled';
+    if (side === 'data' ? !otherData : !otherTenant) return 'current';
     const why = `Sink document ${sink.name}/${found.id} is already the copy of ${found._src.id}, or belongs to another tenant`;
     const hint =
       'Return an id from `map` that contains the source’s partition key. Give each tenant its own value in the `key` field.';
@@ -169,9 +169,9 @@ function judge(
   }
   const byData = compareVersions(data.version, found._src);
   const byTenant = compareVersions(tenant.version, use);
-  if (byData === 'older') return side === 'data' ? 'settled' : 'open';
-  if (byTenant === 'older') return side === 'tenant' ? 'settled' : 'open';
-  return byData === 'same' && byTenant === 'same' ? 'settled' : 'write';
+  if (byData === 'older') return side === 'data' ? 'current' : 'open';
+  if (byTenant === 'older') return side === 'tenant' ? 'current' : 'open';
+  return byData === 'same' && byTenant === 'same' ? 'current' : 'write';
 }
 
 function documentOf({ spec, sink }: PairTarget, { pair, key, id }: Placed): object {

@@ -40,14 +40,14 @@ export async function spreadPairs(
     const last = systemClock.monotonic() >= settledAt;
     const pairs = (await pairsOf(spread, changed, access)).filter((pair) => !done.has(pairId(pair)));
     const written = await writePairs(spread, pairs, access);
-    for (const pair of written.settled) done.add(pairId(pair));
+    for (const pair of written.current) done.add(pairId(pair));
     for (const { pair, error } of written.refused) {
       done.add(pairId(pair));
       const { due } = pair as DuePair;
       refused.set(due, { change: due.change, error });
     }
     // Some entries were read too old: the lists are read again when the replicas have caught up.
-    const open = pairs.length - written.settled.length - written.refused.length;
+    const open = pairs.length - written.current.length - written.refused.length;
     if (open < pairs.length) progressAt = systemClock.monotonic();
     else if (open > 0 && systemClock.monotonic() - progressAt > OPEN_MS)
       throw sharedError(
@@ -59,14 +59,14 @@ export async function spreadPairs(
     if (last) break;
     await systemClock.sleep(Math.max(1, settledAt - systemClock.monotonic()));
   }
-  const settle = (list: List, dues: readonly Due[]): Promise<unknown> =>
+  const complete = (list: List, dues: readonly Due[]): Promise<unknown> =>
     mapSettled(
       dues.filter((due) => !refused.has(due)),
-      (due) => list.settle(due, access),
+      (due) => list.complete(due, access),
       { concurrency: 128 },
     );
-  await settle(spread.lists.data, changed.data);
-  await settle(spread.lists.tenants, changed.tenants);
+  await complete(spread.lists.data, changed.data);
+  await complete(spread.lists.tenants, changed.tenants);
   return [...refused.values()];
 }
 
@@ -106,9 +106,9 @@ function entitled(
   all: readonly ListedReference[],
   place: (listed: ListedReference) => string,
 ): readonly ListedReference[] {
-  if (all.every(({ settled }) => settled)) return all;
-  const taken = new Set(all.filter(({ settled, present }) => settled && present).map(place));
-  return all.filter((one) => one.settled || !one.present || !taken.has(place(one)));
+  if (all.every(({ complete }) => complete)) return all;
+  const taken = new Set(all.filter(({ complete, present }) => complete && present).map(place));
+  return all.filter((one) => one.complete || !one.present || !taken.has(place(one)));
 }
 
 const pairId = ({ data, tenant, side }: ReferencePair): string =>

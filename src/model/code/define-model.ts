@@ -1,6 +1,6 @@
 // What a model.ts declares: containers, their types and the fields of these. Hosts read this, and no document.
 import type { Field, Fields } from '../fields.ts';
-import type { Container, IndexingPolicy } from '../model.ts';
+import type { Container, IndexingPolicy, VectorField } from '../model.ts';
 import type { FieldsFor, Flat, Shaped } from './fields.ts';
 
 declare const DOCUMENT: unique symbol;
@@ -31,6 +31,8 @@ export interface ContainerOptions {
   readonly unique?: readonly (readonly string[])[];
   /** Absent: every path is indexed. */
   readonly index?: IndexingPolicy;
+  /** The vector policy. Its paths are no change to projections (`ignore` of `source()`). */
+  readonly vectors?: readonly VectorField[];
   /** `autoscale(4_000)` or `manual(400)`. Absent: the database's. */
   readonly throughput?: NonNullable<Container['throughput']>;
   /** The same for all tenants. */

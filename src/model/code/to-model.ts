@@ -14,7 +14,7 @@ export function toModel({ containers }: ModelCode, file: string, examples: CodeE
   return {
     title: 'model.ts',
     file,
-    containers: all.map(([name, { key, types, ttl, unique, index, throughput, reference }]): Container => ({
+    containers: all.map(([name, { key, types, ttl, unique, vectors, index, throughput, reference }]): Container => ({
       name,
       partitionKey: key,
       types: Object.entries(types).map(([type, document]) => ({
@@ -26,6 +26,7 @@ export function toModel({ containers }: ModelCode, file: string, examples: CodeE
       ...(index && { indexingPolicy: index }),
       ...(ttl !== undefined && { defaultTtl: ttl === 'per document' ? -1 : ttl }),
       ...(unique && { uniqueKeys: unique.map((paths) => ({ paths })) }),
+      ...(vectors && { vectors }),
       ...(throughput && { throughput }),
       ...(reference && { reference }),
       at,

@@ -1,3 +1,4 @@
+import { canonical } from '../../base/json.ts';
 import type { Field, FieldKind, Fields } from '../fields.ts';
 import type { Container, DocumentType, IndexingPolicy, Model } from '../model.ts';
 
@@ -28,7 +29,7 @@ export function writeModel(model: Model, first: string): string {
       ? `export const m = defineModel({\n${containers.map((one) => indent(one, 2)).join('\n')}\n});`
       : `export const m = defineModel(\n  {\n${containers.map((one) => indent(one, 4)).join('\n')}\n  },\n  ${options},\n);`;
   const types = typeNames(model).map(
-    ({ name, container, type }) => `export type ${name} = Infer<typeof ${refer(refer('m', container), type)}>;\n`,
+    ({ name, container, type }) => `export type ${name} = Infer<typeof ${refer(container, type)}>;\n`,
   );
   return [
     `${first}\n`,
@@ -47,9 +48,9 @@ export function writeExamples({ containers }: Model): string {
   return `${json(Object.fromEntries(value), 0)}\n`;
 }
 
-type Place = 'spread' | 'every' | undefined;
+type SpreadOfContainer = 'spread' | 'every' | undefined;
 
-const placeOf = ({ shardMaps: [map] = [] }: Model, { name }: Container): Place =>
+const placeOf = ({ shardMaps: [map] = [] }: Model, { name }: Container): SpreadOfContainer =>
   map && Object.hasOwn(map.sharded, name) ? 'spread' : map?.reference.includes(name) ? 'every' : undefined;
 
 class Writer {
@@ -59,7 +60,7 @@ class Writer {
     this.#used = used;
   }
 
-  container(of: Container, place: Place): string {
+  container(of: Container, place: SpreadOfContainer): string {
     const types = of.types.map((type) => `${property(type.name)}: ${this.#document(type)},`);
     const options = this.#options(of, place);
     const name = this.#use('container');
@@ -115,12 +116,13 @@ class Writer {
     return this.#use(KINDS[field.kind]);
   }
 
-  #options(of: Container, place: Place): string[] {
-    const { defaultTtl, uniqueKeys, indexingPolicy, throughput, reference } = of;
+  #options(of: Container, place: SpreadOfContainer): string[] {
+    const { defaultTtl, uniqueKeys, indexingPolicy, vectors, throughput, reference } = of;
     return [
       ...(defaultTtl === undefined ? [] : [`ttl: ${defaultTtl === -1 ? "'per document'" : number(defaultTtl)}`]),
       ...(uniqueKeys ? [`unique: ${literal(uniqueKeys.map(({ paths }) => paths))}`] : []),
       ...(indexingPolicy ? [`index: ${this.#policy(indexingPolicy)}`] : []),
+      ...(vectors ? [`vectors: ${literal(vectors)}`] : []),
       ...(reference ? ['reference: true'] : []),
       ...(place ? [`shards: ${quoted(place)}`] : []),
       ...(throughput ? [`throughput: ${this.#use(throughput.kind)}(${number(throughput.max)})`] : []),
@@ -131,7 +133,7 @@ class Writer {
     const { includedPaths = [], excludedPaths = [], compositeIndexes = [], ...others } = policy;
     const [excluded, ...more] = excludedPaths;
     const plain =
-      JSON.stringify(others) === JSON.stringify({ indexingMode: 'consistent', automatic: true }) &&
+      canonical(others) === canonical({ indexingMode: 'consistent', automatic: true }) &&
       excluded?.path === '/*' &&
       more.length === 0 &&
       includedPaths.every(({ path }) => path.endsWith('/?'));
@@ -196,9 +198,13 @@ function call(name: string, args: readonly string[], at: number): string {
 const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 const number = (value: number): string => String(value).replaceAll(/\B(?=(\d{3})+(?!\d))/g, '_');
 const IDENTIFIER = /^[\p{L}_$][\p{L}\p{N}_$]*$/u;
-const property = (name: string): string => (IDENTIFIER.test(name) ? name : quoted(name));
-const refer = (of: string, name: string): string =>
-  IDENTIFIER.test(name) ? `${of}.${name}` : `${of}[${quoted(name)}]`;
+const property = (name: string): string =>
+  name === '__proto__' ? "['__proto__']" : IDENTIFIER.test(name) ? name : quoted(name);
+/** A type in a type query, where no dot follows brackets. */
+const refer = (container: string, type: string): string =>
+  [container, type].every((name) => IDENTIFIER.test(name))
+    ? `m.${container}.${type}`
+    : `m[${quoted(container)}][${quoted(type)}]`;
 
 /** A value of JSON as TypeScript. */
 function literal(value: unknown): string {

@@ -1,7 +1,7 @@
 // Looks for the design with the lowest cost a month. Every considered design is written as a document, read, and costed as
 // `model cost` does. Beginning with containers by id, it takes the single change that saves most, until none saves anything.
 import { costsOf } from '../cost.ts';
-import { DEFAULTS, HOURS_PER_MONTH, PROFILES, chargeOf } from '../estimate.ts';
+import { FREQUENT, HOURS_PER_MONTH, chargeOf } from '../estimate.ts';
 import { n } from '../rules/rule.ts';
 import type { Design } from '../documents.ts';
 import { parseDesign } from '../reader/design.ts';
@@ -62,7 +62,7 @@ export interface Proposal {
   readonly considered: number;
 }
 
-const PREVIEW = 'a preview of the service, without joins; Millrace doesn’t create it';
+const NOT_CREATED = 'without joins, and with autoscale only; Millrace doesn’t create it';
 
 interface Alternative {
   readonly option: string;
@@ -132,7 +132,7 @@ const same = (a: Choices, b: Choices): boolean => textOf(a) === textOf(b);
 /** Equal for equal choices: homes are added in any order. */
 const textOf = ({ homes, ...others }: Choices): string =>
   JSON.stringify([others, Object.entries(homes).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
-const OFTEN = `asks all partitions ${DEFAULTS.frequent} times a second or more`;
+const OFTEN = `asks all partitions ${FREQUENT} times a second or more`;
 
 /** Reads a second that don't ask one partition. */
 const wide = (needs: Needs, choices: Choices): number =>
@@ -145,7 +145,7 @@ const frequent = (needs: Needs, choices: Choices): number =>
       ['list', 'total', 'read'].includes(access.kind) &&
       choices.ways[access.id] === 'base' &&
       reachOfRead(needs, choices, access) === 'all' &&
-      access.peak >= DEFAULTS.frequent,
+      access.peak >= FREQUENT,
   ).length;
 
 /** A TTL deletes with RU that are left over; an application pays each delete, as often as it creates. */
@@ -155,7 +155,7 @@ function expiries({ entities, accesses }: Needs, cost: Cost): ProposedDecision[]
     const created = sum(
       accesses.filter(({ kind, entity }) => kind === 'create' && entity === name).map(({ average }) => average),
     );
-    const more = created * chargeOf('delete', { bytes, partitions: 1, indexed: 3 }, DEFAULTS, PROFILES.microsoft);
+    const more = created * chargeOf('delete', { bytes, partitions: 1, indexed: 3 });
     const paid = {
       peak: cost.peak + more,
       average: cost.average + more,
@@ -191,9 +191,9 @@ function costed(needs: Needs, choices: Choices): Costed {
       'cosmosdb_data_model.md',
       requirements.patterns.map(({ id }) => id),
     );
-  const loads = costsOf({ requirements, design: read(designText(needs, choices)) }, 'microsoft').containers;
+  const loads = costsOf({ requirements, design: read(designText(needs, choices)) }).containers;
   const design = designText(needs, choices, new Map(loads.map(({ name, peak }) => [name, peak])));
-  const { containers } = costsOf({ requirements, design: read(design) }, 'microsoft');
+  const { containers } = costsOf({ requirements, design: read(design) });
   const refused = overflowOf(needs, choices, new Map(containers.map(({ name, peak }) => [name, peak])));
   return {
     design,
@@ -235,13 +235,13 @@ const withKey = (needs: Needs, now: Choices, name: string, key: string): Choices
   };
 };
 
-interface Question {
+interface OpenDecision {
   readonly decision: string;
   readonly options: Alternative[];
 }
 
 /** Every decision with all of its options, the present one among them. */
-function alternativesOf(needs: Needs, now: Choices, overflows: (choices: Choices) => boolean): Question[] {
+function alternativesOf(needs: Needs, now: Choices, overflows: (choices: Choices) => boolean): OpenDecision[] {
   const entities = needs.entities.flatMap((entity) => {
     const { name } = entity;
     const held = now.embedded.includes(name);
@@ -278,7 +278,7 @@ function alternativesOf(needs: Needs, now: Choices, overflows: (choices: Choices
         : []),
     ];
   });
-  const ways = needs.accesses.flatMap((access): Question[] => {
+  const ways = needs.accesses.flatMap((access): OpenDecision[] => {
     const entity = needs.entities.find(({ name }) => name === access.entity);
     if (!entity || now.embedded.includes(entity.name) || !['list', 'total'].includes(access.kind)) return [];
     const reach = reachOf(entity, access.by, proposedKeyOf(now, entity.name));
@@ -303,7 +303,7 @@ function alternativesOf(needs: Needs, now: Choices, overflows: (choices: Choices
                 base,
                 choose('copy', 'copy with its own key'),
                 ...hosted,
-                choose('index', 'global secondary index', PREVIEW),
+                choose('index', 'global secondary index', NOT_CREATED),
               ],
       },
     ];

@@ -1,5 +1,5 @@
 // Writes a considered design as the data-model document.
-import { chargeOf, DEFAULTS, PROFILES } from '../estimate.ts';
+import { chargeOf, HEADROOM, physicalPartitions } from '../estimate.ts';
 import {
   type Choices,
   type ProposedDerived,
@@ -43,13 +43,11 @@ import {
 /** RU/s at the peak by container, to size each; absent: the smallest. */
 export type ProposedPeaks = ReadonlyMap<string, number>;
 
-const HEADROOM = DEFAULTS.headroom;
 const STEP = 1000;
 /** Of an autoscale maximum: the service takes a tenth as the least throughput, and wants 1 RU/s for each GB (rule B12). */
 const RU_PER_GB = 10;
 /** How long a marked document stays: longer than a reader of the feed may stand still. */
 const MARKED_SECONDS = 7 * 86_400;
-const profile = PROFILES[DEFAULTS.profile];
 const n = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 2 : 0 });
 
 export function designText(needs: Needs, choices: Choices, peaks: ProposedPeaks = new Map()): string {
@@ -404,13 +402,13 @@ class Writer {
       operation: `Query${reach === 'all' ? ', cross-partition' : ''}: \`SELECT ${select} FROM c WHERE ${where.join(' AND ')}${tail}\``,
       notes: `${what}, at most ${n(limit ?? rows)} rows, `,
       // The base charge has the first partition.
-      ru: chargeOf('cross-partition', { bytes, rows, partitions: asked[reach] - 1, indexed: 0 }, DEFAULTS, profile),
+      ru: chargeOf('cross-partition', { bytes, rows, partitions: asked[reach] - 1, indexed: 0 }),
     };
   }
 
   #charge(operation: Parameters<typeof chargeOf>[0], entity: Entity, bytes: number): number {
     const indexed = this.#indexed(entity);
-    return chargeOf(operation, { bytes, partitions: this.#partitions(entity), indexed }, DEFAULTS, profile);
+    return chargeOf(operation, { bytes, partitions: this.#partitions(entity), indexed });
   }
 
   #ru(value: number): string {
@@ -428,7 +426,7 @@ class Writer {
   #partitions(entity: Entity): number {
     const members = membersOf(this.#needs, this.#choices, homeOf(this.#choices, entity.name));
     const bytes = members.reduce((sum, one) => sum + one.count * proposedSizeOf(this.#needs, this.#choices, one), 0);
-    return profile.partitions(bytes / 1e9, this.#max(this.#containerOf(entity)));
+    return physicalPartitions(bytes / 1e9, this.#max(this.#containerOf(entity)));
   }
 
   #hot({ name, largest, skew }: ProposedSheet): string {

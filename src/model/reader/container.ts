@@ -189,7 +189,7 @@ export class ContainerDraft {
 
   finish(): Container {
     const findings = this.#findings;
-    this.#settle();
+    this.#classify();
     const policy = this.indexing.policy(this.line, findings);
     if (policy && this.indexing.at) this.#places.indexingPolicy = this.indexing.at;
     if (this.#key.length === 0) {
@@ -312,7 +312,7 @@ export class ContainerDraft {
   }
 
   /** An object without an id is a document if it has a type or the key; else it is of anything. */
-  #settle(): void {
+  #classify(): void {
     const isKey = (value: Record<string, unknown>): boolean =>
       this.#key.some((path) => Object.hasOwn(value, path.split('/')[1] ?? ''));
     for (const { value, line } of this.#unidentified) {

@@ -1,7 +1,7 @@
 // A container's labelled facts: `- **Partition Key**: …` with its nested values, in all forms that occur.
 import type { Code, ListItem, Paragraph, RootContent, Table } from 'mdast';
 import { type LabelName, labelName } from './text/labels.ts';
-import { lineOf, sectionPartsOf, sourceOf } from './text/outline.ts';
+import { lineOf, sectionPartsOf, sourceOf, withoutComments } from './text/outline.ts';
 import { cut } from './text/tables.ts';
 
 export interface StatedFence {
@@ -95,7 +95,7 @@ class FactReader implements LabelledFacts {
 
   #nested(node: RootContent, owner: Fact | undefined): void {
     if (node.type === 'paragraph' && owner)
-      owner.items.push({ text: plain(sourceOf(node, this.#source)), line: lineOf(node) });
+      owner.items.push({ text: plain(withoutComments(sourceOf(node, this.#source))), line: lineOf(node) });
     else this.block(node, owner);
   }
 

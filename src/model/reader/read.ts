@@ -21,6 +21,7 @@ import { keyInHeading } from './key-in-heading.ts';
 import { typesInTables } from './typed.ts';
 import { partitionKey } from './text/values.ts';
 import { modelError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 /** Reads `cosmosdb_data_model.md`. Throws the errors of `readDocument` and `parseModel`. */
 export const readModel = async (path: string): Promise<Model> => parseModel(await readMarkdown(path), path);
@@ -41,6 +42,9 @@ export interface ReadModel {
   /** Line of each example, by the example itself. */
   readonly lines: ReadonlyMap<object, number>;
 }
+
+/** Twice as many as an account may have (ASM-E97). */
+const MOST_CONTAINERS = 1_000;
 
 /** The Model with its tree of sections. Throws the errors of `parseModel`. */
 export function readDrafts(text: string, file: string): ReadModel {
@@ -67,6 +71,7 @@ export function readDrafts(text: string, file: string): ReadModel {
       { hint: 'Name the `cosmosdb_data_model.md`, with a section `## Container Designs`.' },
     );
   }
+  assertFew(drafts, file);
   factsInTables(drafts, rows);
   typesInTables(all, drafts, rows, text, file);
   keyForAll(all, drafts, text);
@@ -223,6 +228,17 @@ const namesIn = (section: Section, text: string): string[] => [
 ];
 
 /** Containers of groups outside the sections of others. For a known container, a group states its key again. */
+function assertFew({ length }: readonly ContainerDraft[], file: string): void {
+  if (length > MOST_CONTAINERS)
+    throw sharedError(
+      'model-wrong',
+      `${file} has more than ${MOST_CONTAINERS} containers; an account has 500 at most`,
+      {
+        hint: 'Check that the path names the modelling document, and describe each container once.',
+      },
+    );
+}
+
 function groups(all: readonly Section[], drafts: ContainerDraft[], text: string, findings: Findings): void {
   const inside = new Set(
     all.filter(({ line }) => drafts.some((draft) => draft.line === line)).flatMap((section) => [...within(section)]),
@@ -232,6 +248,7 @@ function groups(all: readonly Section[], drafts: ContainerDraft[], text: string,
       const known = drafts.find(({ name }) => isSame(name, group.name));
       if (known) restate(known, group);
       else if (!inside.has(section)) drafts.push(grouped(group, text, findings, sectionOf(all, group.name, drafts)));
+      assertFew(drafts, findings.file);
     }
   }
 }

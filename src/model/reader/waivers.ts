@@ -22,10 +22,12 @@ export function waiversOf(
   const findings: ModelFinding[] = [];
   const sections = [...within(root)];
   for (const [index, section] of sections.entries()) {
+    const stated = [...comments(section)];
+    if (stated.length === 0) continue;
     const next = sections.slice(index + 1).find(({ depth }) => depth <= section.depth);
     const to = section.depth <= 1 || !next ? lastLine : next.line - 1;
     const from = section.depth <= 1 ? 1 : section.line;
-    for (const { text, line, own } of comments(section)) {
+    for (const { text, line, own } of stated) {
       for (const match of text.matchAll(COMMENT)) {
         const at = { file, line: line + text.slice(0, match.index).split('\n').length - 1 };
         const groups = FORM.exec(match[1] ?? '')?.groups;

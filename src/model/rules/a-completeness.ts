@@ -41,7 +41,6 @@ export const AGREEMENT: readonly Rule[] = [
   {
     id: 'A2',
     title: 'Every pattern has a rate and a row of the mapping, and every reference names a pattern',
-    severity: 'error',
     source: `${SOURCES.seed}; its upstream template`,
     why: 'Throughput, hot keys and costs are sums of rates, and every sum leaves out a pattern without one. A pattern without a row in the mapping was probably forgotten. The rule fails if the cell of the rate is empty or has no number, if two patterns have the same id, if a pattern has no row in the mapping, and if a reference names a pattern that doesn’t exist.',
     hint: 'Number every pattern once, in the requirements. Add a row for it under "Access Pattern Mapping".',
@@ -98,7 +97,6 @@ export const AGREEMENT: readonly Rule[] = [
   {
     id: 'A3',
     title: 'Every row of the mapping names a designed container',
-    severity: 'error',
     source: 'the modelling prompt’s upstream template',
     why: 'A pattern can’t be built on a container without a design. The rule ignores case and backticks in names.',
     hint: 'Correct the name, or design the container.',

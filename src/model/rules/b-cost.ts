@@ -2,6 +2,7 @@
 import type { ContainerDetail, Text } from '../documents.ts';
 import type { Fix } from '../fix.ts';
 import type { SourceLine } from '../model.ts';
+import { FREQUENT, HEADROOM } from '../estimate.ts';
 import { type Facts, sum, writtenFacts } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, MAPPING, SOURCES, missing, more, n } from './rule.ts';
 
@@ -149,7 +150,6 @@ export const COST: readonly Rule[] = [
   {
     id: 'B10',
     title: 'No query across partitions is frequent or reads many partitions',
-    severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Query a container in Azure Cosmos DB')}: avoid above 30,000 RU/s or 100 GB`,
     why: 'Such a query costs RU in every physical partition. The rule warns if a query reads more than one partition and runs 10 times a second or more (a setting). It also warns about such a query if the document doesn’t state the container’s size. It fails from 100 partitions on.',
     hint: 'Derive a copy by the change feed, in a container whose partition key the query knows.',
@@ -159,7 +159,7 @@ export const COST: readonly Rule[] = [
         // Of a query that doesn't say so, C13 or C8 speaks.
         if (!row.operations.includes('cross-partition')) continue;
         const partitions = facts.partitions(detail);
-        if (partitions < 2 && peak !== undefined && peak >= facts.settings.frequent && !detail.data)
+        if (partitions < 2 && peak !== undefined && peak >= FREQUENT && !detail.data)
           yield {
             severity: 'warning',
             message: `Row ${row.printed} reads every partition of ${detail.container.name} ${n(peak)} times a second, and the document doesn't state the container's size`,
@@ -174,7 +174,7 @@ export const COST: readonly Rule[] = [
             evidence: `2.5 × ${n(partitions)} = ${n(2.5 * partitions)} RU a query`,
           };
         else if (peak === undefined) yield missing(`the RPS of pattern ${row.printed}`);
-        else if (peak >= facts.settings.frequent)
+        else if (peak >= FREQUENT)
           yield {
             severity: 'warning',
             message: `Row ${row.printed} queries ${n(partitions)} partitions ${n(peak)} times a second`,
@@ -187,7 +187,6 @@ export const COST: readonly Rule[] = [
   {
     id: 'B11',
     title: 'A container’s load fits its throughput',
-    severity: 'error',
     source: SOURCES.seed,
     why: 'The load is the sum of peak RPS × RU over the patterns of the mapping, plus the writes of projections and the reads of the feed. The rule fails if the load is above the declared maximum. It warns above 70 % of it (a setting), because bursts are then throttled.',
     hint: 'Raise the maximum, or reduce the load.',
@@ -203,7 +202,7 @@ export const COST: readonly Rule[] = [
         }
         const need = sum(terms.map(({ perSecond, ru }) => perSecond * ru));
         const over = need > max;
-        if (!over && need <= facts.settings.headroom * max) continue;
+        if (!over && need <= HEADROOM * max) continue;
         yield {
           severity: over ? 'error' : 'warning',
           message: `${detail.container.name} needs ${n(need)} RU/s at the peak${over ? '' : `, ${n((100 * need) / max)} % of the maximum`}; the design allows ${n(max)}`,
@@ -216,7 +215,6 @@ export const COST: readonly Rule[] = [
   {
     id: 'B12',
     title: 'The throughput of each container is one that the service accepts',
-    severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Provision autoscale throughput')}; ${LIMITS}`,
     why: 'Autoscale never goes below a tenth of its maximum. The maximum is at least 1,000 RU/s and at least 10 RU/s for each stored GB, in steps of 1,000. Manual throughput is at least 400 RU/s and 1 RU/s for each GB, in steps of 100. The service refuses other values (ASM-E98). The rule reads the section of a container, and rows of tables that plan throughput.',
     hint: 'Write values that the service accepts.',
@@ -238,7 +236,6 @@ export const COST: readonly Rule[] = [
   {
     id: 'B18',
     title: 'A serverless container stays within the limits of serverless',
-    severity: 'error',
     source: SOURCES.microsoft('Azure Cosmos DB serverless account type'),
     why: 'A serverless account has one region, at most 1 TB a container and no provisioned RU/s. The mode stands at a container, or once for the account (`- **Capacity mode**: serverless`). A partition has 5,000 RU/s, down to 1,000 as data grows.',
     hint: 'Provision throughput, or change the design to fit the limits.',

@@ -1,6 +1,6 @@
 // B20: the load of *Throughput Planning*, against the patterns and projections, and against its own parts.
 import { type Facts, writtenFacts } from './facts.ts';
-import { type Found, type Rule, DESIGN, SOURCES, n } from './rule.ts';
+import { type Found, type Rule, DESIGN, n } from './rule.ts';
 
 const PLANNING = /throughput|ru planning|吞吐量/i;
 const number = (text: string): number => Number(text.replaceAll(',', ''));
@@ -101,7 +101,6 @@ export const STATED: readonly Rule[] = [
     id: 'B20',
     title: 'The load that a container’s design states is what its patterns and projections give',
     severity: 'warning',
-    source: SOURCES.ours,
     why: 'The rule adds up the load: rate × RU of each pattern, the writes of projections (each element of a list, the groups of an aggregate of an aggregate, the copies of a joined document that changes), the reads of joined documents and of the feed. It compares the sum with the figure that the text states ("together 1,388 RU/s"). It fails if one is more than twice the other. It also adds up the parts that the text states between semicolons: `import 667 × 26 RU = 17,342; portal 10 × 17 = 170; together 17,512, 58 %`, and compares the share with the container’s maximum. If it can’t read a part, it doesn’t add up.',
     hint: 'Correct the figure, or the rates and RU that it is made of. `millrace model cost --terms` shows the terms.',
     needs: [DESIGN],

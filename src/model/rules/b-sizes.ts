@@ -33,13 +33,13 @@ function* belowFloor(facts: Facts): Iterable<Found> {
     if (!BY_SIZE.has(operation)) continue;
     const bytes = detail.size.average;
     // The index's part is a guess. The part for the size is certain, so only this is compared.
-    const one = chargeOf(operation, { bytes, partitions: 1, indexed: 0 }, facts.settings, facts.profile);
+    const one = chargeOf(operation, { bytes, partitions: 1, indexed: 0 });
     const least = one * row.times;
     if (ru < SHARE * least)
       yield {
         message: `Row ${row.printed} states ${n(ru)} RU for a ${operation.replace('-', ' ')} of ${kb(bytes)}; expect about ${n(least)}`,
         at: row.at,
-        evidence: `${row.times > 1 ? `${row.times} × ` : ''}${n(one)} RU for ${kb(bytes)} by the profile ${facts.profile.name}${row.times > 1 ? ` = ${n(least)}` : ''}; ${n(ru)} < ${n(SHARE)} × ${n(least)}`,
+        evidence: `${row.times > 1 ? `${row.times} × ` : ''}${n(one)} RU for ${kb(bytes)}${row.times > 1 ? ` = ${n(least)}` : ''}; ${n(ru)} < ${n(SHARE)} × ${n(least)}`,
         related: [detail.size.at],
       };
   }

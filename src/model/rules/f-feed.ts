@@ -16,11 +16,11 @@ const text = (row: ProjectionRow): string => `${row.keyText} ${row.fieldsText} $
 const durationText = (ms: number): string =>
   ms >= 172_800_000 ? `${n(ms / 86_400_000)} d` : ms >= 3_600_000 ? `${n(ms / 3_600_000)} h` : `${n(ms / 1000)} s`;
 
-/** The longest time without a reader of the feed: `- **Outage planned for**: 7 days`, or the setting. */
+/** The longest time without a reader of the feed: `- **Outage planned for**: 7 days`; a day if nothing is stated. */
 function outage(facts: Facts): { ms: number; stated: boolean } {
   const piece = facts.prose.find(({ label }) => /outage|downtime|中断/i.test(label ?? ''));
   const ms = piece && duration(piece.text);
-  return ms === undefined ? { ms: facts.settings.outageMs, stated: false } : { ms, stated: true };
+  return ms === undefined ? { ms: 86_400_000, stated: false } : { ms, stated: true };
 }
 
 interface Life {
@@ -105,7 +105,6 @@ export const FEED: readonly Rule[] = [
   {
     id: 'F1',
     title: 'Changes are read before they expire, and deletes are marked',
-    severity: 'error',
     source: `${SOURCES.feed}; ${MODES}`,
     why: 'An expired document leaves the feed, and a change that was not read before is lost. The rule adds the projection’s lag and the longest outage. It fails if a document lives no longer than this sum, and warns below twice the sum. A bullet states the outage (`- **Outage planned for**: 7 days`); the default is a setting, one day. The latest-version feed shows no deletes and no expiry either, so a document that is deleted stays in every copy and sum, unless the application sets a marker and a ttl instead.',
     hint: 'Make the TTL longer, or plan for a shorter outage.',
@@ -136,7 +135,6 @@ export const FEED: readonly Rule[] = [
   {
     id: 'F12',
     title: 'What a reader of the feed counts or sends may come twice',
-    severity: 'error',
     source: SOURCES.feed,
     why: 'The feed delivers a change at least once, and doesn’t show the document before it. A counter that each change increments counts twice after a redelivery, and can’t subtract the old value; a push is sent twice. The rule reads rows of projections that add without a guard, and programs in fences that send or count below a change feed; it passes over those that name what makes a repetition harmless.',
     hint: 'Store the contribution of each source document beside the total, and replace it: a projection of the kind `aggregate` does so. Send with a key that the receiver knows again, such as the id and version of the document.',

@@ -15,7 +15,7 @@ import type {
   Requirements,
 } from '../documents.ts';
 import type { Query } from '../query.ts';
-import { type Charge, type Profile, PROFILES, type RuleSettings, chargeOf } from '../estimate.ts';
+import { type Charge, chargeOf, physicalPartitions } from '../estimate.ts';
 import type { Container, DocumentType, SourceLine } from '../model.ts';
 import { loadOf } from '../load.ts';
 import { type Access, type Term, isWrite, sum } from './terms.ts';
@@ -31,7 +31,7 @@ export interface Question {
   readonly text: string;
   readonly queries: readonly Query[];
   readonly crossing: boolean;
-  /** See `Asked`. */
+  /** See `DocumentPair`. */
   readonly scoped?: true;
   readonly mapped: boolean;
   readonly at: SourceLine;
@@ -47,8 +47,6 @@ export class Facts {
   readonly requirements: Requirements | undefined;
   readonly design: Design | undefined;
   readonly review: Review | undefined;
-  readonly settings: RuleSettings;
-  readonly profile: Profile;
   readonly today: Date;
   readonly accesses: readonly Access[];
   readonly questions: readonly Question[];
@@ -59,12 +57,10 @@ export class Facts {
   readonly #into: ReadonlyMap<string | undefined, readonly ProjectionRow[]>;
   readonly #loads = { peak: new Map<ContainerDetail, Term[]>(), average: new Map<ContainerDetail, Term[]>() };
 
-  constructor({ requirements, design, review }: ModelDocuments, settings: RuleSettings, today: Date) {
+  constructor({ requirements, design, review }: ModelDocuments, today: Date) {
     this.requirements = requirements;
     this.design = design;
     this.review = review;
-    this.settings = settings;
-    this.profile = PROFILES[settings.profile];
     this.today = today;
     this.#byName = new Map((design?.containers ?? []).map((detail) => [detail.container.name.toLowerCase(), detail]));
     this.accesses = this.#accesses();
@@ -183,12 +179,12 @@ export class Facts {
   }
 
   estimate(operation: PatternOperation, detail: ContainerDetail): number {
-    return chargeOf(operation, this.charge(detail), this.settings, this.profile);
+    return chargeOf(operation, this.charge(detail));
   }
 
   /** `estimate` for a document of another size. */
   estimateOf(operation: PatternOperation, detail: ContainerDetail, bytes: number): number {
-    return chargeOf(operation, { ...this.charge(detail), bytes }, this.settings, this.profile);
+    return chargeOf(operation, { ...this.charge(detail), bytes });
   }
 
   accessesTo(detail: ContainerDetail | undefined): readonly Access[] {
@@ -206,7 +202,7 @@ export class Facts {
   }
 
   partitions(detail: ContainerDetail): number {
-    return this.profile.partitions(detail.data?.gb ?? 0, detail.container.throughput?.max ?? 0);
+    return physicalPartitions(detail.data?.gb ?? 0, detail.container.throughput?.max ?? 0);
   }
 
   /** Changes a second that patterns write to a container, including creates. */

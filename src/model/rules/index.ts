@@ -1,6 +1,5 @@
 // Runs rules over the documents. The report has findings, rules that couldn't be checked, and waived findings.
 import type { ModelDocuments, Waiver } from '../documents.ts';
-import { DEFAULTS, type RuleSettings } from '../estimate.ts';
 import type { ModelFinding, SourceLine } from '../model.ts';
 import { concernFindings } from './concerns.ts';
 import { BELIEFS_OF_SERVICE } from './a-beliefs.ts';
@@ -22,7 +21,7 @@ import { UNIQUENESS } from './keys/uniqueness.ts';
 import { AGGREGATES } from './derived/aggregates.ts';
 import { DERIVED } from './derived/derived.ts';
 import { GROWTH } from './derived/growth.ts';
-import { UNTYPED } from './derived/mixed.ts';
+import { UNTYPED } from './derived/untyped-queries.ts';
 import { CREATED } from './indexes/created.ts';
 import { INDEXES } from './indexes/index.ts';
 import { LIVES } from './indexes/ttl.ts';
@@ -83,13 +82,12 @@ export interface Report {
 }
 
 export interface CheckOptions {
-  readonly settings?: Partial<RuleSettings>;
   /** Decides which waivers have expired. */
   readonly today?: Date;
 }
 
-export const factsOf = (documents: ModelDocuments, { settings, today = new Date() }: CheckOptions = {}): Facts =>
-  new Facts(documents, { ...DEFAULTS, ...settings }, today);
+export const factsOf = (documents: ModelDocuments, { today = new Date() }: CheckOptions = {}): Facts =>
+  new Facts(documents, today);
 
 /** Pure: the same documents, rules and day give the same report. */
 export function checkDocuments(
@@ -99,12 +97,12 @@ export function checkDocuments(
 ): Report {
   const facts = factsOf(documents, options);
   const certain = withoutContested(documents);
-  const settled = certain === documents ? facts : factsOf(certain, options);
+  const uncontested = certain === documents ? facts : factsOf(certain, options);
   const all: RuleFinding[] = concernFindings(documents.review);
   const notChecked: NotChecked[] = [];
   for (const rule of rules) {
     // The contract compares the code with the key that is stated first, as `run` does.
-    const seen = rule.seesAllKeys || rule.id.startsWith('G') ? facts : settled;
+    const seen = rule.seesAllKeys || rule.id.startsWith('G') ? facts : uncontested;
     const absent = rule.needs?.find((need) => !need.there(seen));
     const lacking = new Set<string>();
     for (const result of absent ? [missing(absent.what)] : rule.check(seen)) {
@@ -113,7 +111,7 @@ export function checkDocuments(
         all.push({
           ...result,
           rule: rule.id,
-          severity: result.severity ?? rule.severity,
+          severity: result.severity ?? rule.severity ?? 'error',
           hint: result.hint ?? rule.hint,
         });
     }

@@ -40,9 +40,10 @@ export interface Rule {
   readonly id: RuleId;
   /** What must be true, as a sentence without a full stop. */
   readonly title: string;
-  readonly severity: Severity;
-  /** Where the rule comes from. */
-  readonly source: string;
+  /** Absent: an error. */
+  readonly severity?: Severity;
+  /** Where the rule comes from. Absent: it is Millrace's own. */
+  readonly source?: string;
   /** Why it matters and when it fails, for the rule's page. */
   readonly why: string;
   readonly hint: string;

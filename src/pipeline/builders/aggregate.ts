@@ -1,6 +1,6 @@
-import type { AggregateSpec, Doc, MeasureSpec, SourceRef } from '../specs.ts';
+import type { AggregateSpec, Doc, SourceRef } from '../specs.ts';
 import { type Declaration, common, error } from '../declaration.ts';
-import { type Measure, type Measures, measureSpec } from './measures.ts';
+import { type Measure, type Measures, type MeasureSpec, measureNames, measureSpec } from './measures.ts';
 import type { Options, Row, Type } from '../types.ts';
 
 /** What `aggregate` takes; S source, T sink, R the rows that `each` makes of one document. */
@@ -43,7 +43,7 @@ export function aggregate(name: string, spec: Untyped): Declaration<AggregateSpe
     if (declared === undefined) continue;
     const measure = measureSpec(declared);
     if ('unknown' in measure) {
-      const hint = `Write ${field}: q => q.count(), or sum, avg, min, max, distinct, top or histogram with its functions of the row.`;
+      const hint = `Write ${field}: q => q.count(), or another of ${measureNames} with its functions of the row.`;
       findings.push(error('measure', `Measure ${field} of projection ${name} isn't valid: ${measure.unknown}`, hint));
     } else measures[field] = measure;
   }

@@ -2,20 +2,31 @@ import type { CopySpec, Doc, Finding, Join, SourceRef } from '../specs.ts';
 import { type Declaration, common, error, plain, ref } from '../declaration.ts';
 import type { JoinOf, Options, Row, Type } from '../types.ts';
 
-type Joined<J> = { readonly [K in keyof J]: J[K] | null };
+/** M: which of them `map` is never called without. */
+type Joined<J, M> = {
+  readonly [K in keyof J]: J[K] | (K extends keyof M ? ([M[K]] extends ['wait'] ? never : null) : null);
+};
+type Missing = Record<string, 'wait' | 'null' | undefined>;
 
-/** What `copy` takes; S source, T sink, J the joined documents by their names in `map`. */
-export interface CopyOptions<S extends object, T extends object, J extends Record<string, object>> extends Options {
+/** What `copy` takes; S source, T sink, J the joined documents by their names in `map`, M what is done while each is missing. */
+export interface CopyOptions<
+  S extends object,
+  T extends object,
+  J extends Record<string, object>,
+  M extends Missing = Missing,
+> extends Options {
   /** The documents that it derives from. */
   readonly from: Type<S>;
   /** The documents that it writes. */
   readonly into: Type<T>;
   /** Documents joined in by equality. A change of either side refreshes the copy. */
-  readonly with?: { readonly [K in keyof J]: JoinOf<J[K], S> };
+  readonly with?: { readonly [K in keyof J]: JoinOf<J[K], S> } & {
+    readonly [K in keyof M]: { readonly of: unknown; readonly on: unknown; readonly missing?: M[K] };
+  };
   /** Only documents for which it returns true. Pure. */
   readonly where?: (doc: S) => boolean;
-  /** Pure: the sink document from the source document alone, without its `type`. */
-  readonly map: (doc: S, joined: Joined<J>) => Row<NoInfer<T>>;
+  /** Pure: the sink document from the source document and the joined ones, without its `type`. */
+  readonly map: (doc: S, joined: Joined<J, M>) => Row<NoInfer<T>>;
 }
 
 /** The same without the user's types. */
@@ -33,10 +44,12 @@ interface UntypedJoin {
 }
 
 /** A denormalised copy: one sink document for each source document that passes `where`. */
-export function copy<S extends object, T extends object, J extends Record<string, object> = {}>(
-  name: string,
-  spec: CopyOptions<S, T, J>,
-): Declaration<CopySpec>;
+export function copy<
+  S extends object,
+  T extends object,
+  J extends Record<string, object> = {},
+  const M extends Missing = {},
+>(name: string, spec: CopyOptions<S, T, J, M>): Declaration<CopySpec>;
 export function copy(name: string, spec: Untyped): Declaration<CopySpec> {
   const { fields, findings } = common(name, spec);
   const joins = Object.entries(spec.with ?? {}).map(([alias, declared]) => join(name, alias, declared, findings));

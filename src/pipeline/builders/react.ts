@@ -38,6 +38,11 @@ export interface ReactOptions<S extends object> {
   readonly restored?: boolean;
   /** Also run if only fields changed that this pipeline's embeds write; default false. */
   readonly echoes?: boolean;
+  /**
+   * For `once(effect, run)` in `run`: what becomes of an effect that began and may not have ended, because its host died.
+   * `again`: it is run again under its key. `park`: its change is parked, for a person to decide.
+   */
+  readonly unfinished?: 'again' | 'park';
   /** Runs at least once for each change that the feed shows: the receiver must recognise a repeated `effect.key`. */
   readonly run: (doc: S, effect: Effect) => Promise<void>;
 }
@@ -54,7 +59,7 @@ const MOST_ATTEMPTS = 20;
 export function react<S extends object>(name: string, spec: ReactOptions<S>): Declaration<ReactSpec>;
 export function react(name: string, spec: Untyped): Declaration<ReactSpec> {
   const { from, version = 1, order = 'document', attempts = 5, timeout = '30 s', onDelete = 'remove' } = spec;
-  const { maxLag, when, restored = false, echoes = false, run } = spec;
+  const { maxLag, when, restored = false, echoes = false, unfinished, run } = spec;
   const findings: Finding[] = [...nameFindings(name, version), ...lagFindings(name, maxLag)];
   const timeoutMs = milliseconds(timeout) ?? Number.NaN;
   if (!(timeoutMs > 0 && timeoutMs <= MOST_MS))
@@ -81,6 +86,14 @@ export function react(name: string, spec: Untyped): Declaration<ReactSpec> {
         'Write document or partitionKey.',
       ),
     );
+  if (unfinished !== undefined && unfinished !== 'again' && unfinished !== 'park')
+    findings.push(
+      error(
+        'react-unfinished',
+        `Reaction ${name} has unfinished ${String(unfinished)}, which isn't valid`,
+        'Write again or park.',
+      ),
+    );
   findings.push(...deleteFindings(name, onDelete, 'Reaction'));
   const { findings: wrong, ...started } = startFields(name, spec.start);
   findings.push(...wrong);
@@ -97,6 +110,7 @@ export function react(name: string, spec: Untyped): Declaration<ReactSpec> {
     onDelete,
     restored,
     echoes,
+    ...(unfinished !== undefined && { unfinished }),
     ...(maxLag !== undefined && { maxLag }),
     ...started,
     ...(when && { when }),

@@ -112,7 +112,6 @@ interface UntypedChild {
 interface UntypedReference {
   readonly of: SourceRef;
   readonly on: Readonly<Record<string, string | undefined>>;
-  readonly enforced?: boolean;
 }
 
 /** Keeps tables of PostgreSQL right: a row for each source document. */

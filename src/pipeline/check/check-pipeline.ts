@@ -18,6 +18,7 @@ import { near } from '../../base/near.ts';
 import { checkEmbeds } from './embeds.ts';
 import { checkExamples } from './examples.ts';
 import { checkShards } from './shards.ts';
+import { matched } from './matched.ts';
 import { checkTables } from './tables.ts';
 import { checkTenants } from './tenants.ts';
 import { feedReaders, sourcesOf } from '../pipeline.ts';
@@ -59,18 +60,25 @@ export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
 
 function checkProjection(projection: ProjectionSpec, model: Model): Finding[] {
   const findings: Finding[] = [];
-  find(model, projection.from, `Projection ${projection.name} reads`, findings);
+  const from = find(model, projection.from, `Projection ${projection.name} reads`, findings);
   const sink = find(model, projection.into, `Projection ${projection.name} writes`, findings);
   if (sink) findings.push(...checkKey(`Projection ${projection.name}`, sink), ...ownDocuments(projection, sink));
   if (projection.kind === 'copy') {
     for (const join of projection.joins) {
       const joined = find(model, join.of, `Projection ${projection.name} joins`, findings);
-      if (joined) findings.push(...checkJoin(projection, join, joined));
+      if (!joined) continue;
+      findings.push(...checkJoin(projection, join, joined));
+      findings.push(
+        ...matched(`Projection ${projection.name} joins ${join.name} by`, join.on, joined.type, from?.type),
+      );
     }
   }
   if (projection.kind === 'reference') {
-    find(model, projection.tenants, `Projection ${projection.name} lists its tenants by`, findings);
+    const tenants = find(model, projection.tenants, `Projection ${projection.name} lists its tenants by`, findings);
     findings.push(...checkTenantKey(projection, sink));
+    findings.push(
+      ...matched(`Projection ${projection.name} takes its key from`, projection.key, sink?.type, tenants?.type),
+    );
   }
   return findings;
 }

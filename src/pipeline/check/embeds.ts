@@ -1,9 +1,10 @@
 // Finds problems of embeds before anything runs.
-import { type Model, containerOf, keyPathsOf } from '../../model/model.ts';
+import { type Model, containerOf, keyPathsOf, typeOf } from '../../model/model.ts';
 import { about, error, ref, same } from '../declaration.ts';
 import { typeRules } from '../discriminator.ts';
 import { circles, readBy, writtenBy } from '../field-flow.ts';
 import type { EmbedSpec, Finding, Pipeline } from '../specs.ts';
+import { matched } from './matched.ts';
 
 /** Fields that belong to Cosmos DB, to Millrace or to the identity of a document. */
 const RESERVED = new Set(['id', 'type', 'ttl', '_mr', '_src', '_etag', '_ts', '_rid', '_self', '_attachments', '_lsn']);
@@ -12,7 +13,13 @@ const RESERVED = new Set(['id', 'type', 'ttl', '_mr', '_src', '_etag', '_ts', '_
 export function checkEmbeds(pipeline: Pipeline, model: Model): Finding[] {
   return [
     ...pipeline.embeds.flatMap((spec) =>
-      about(spec.name, [...pointRead(spec, model), ...ownFields(spec, pipeline, model), ...writable(spec, pipeline)]),
+      about(spec.name, [
+        ...pointRead(spec, model),
+        ...matched(`Projection ${spec.name} matches by`, spec.on, typeOf(model, spec.from), typeOf(model, spec.into)),
+        ...matchedElements(spec, model),
+        ...ownFields(spec, pipeline, model),
+        ...writable(spec, pipeline),
+      ]),
     ),
     ...ownedTwice(pipeline.embeds),
     ...circles(pipeline, model).map((names) =>
@@ -29,6 +36,14 @@ export function checkEmbeds(pipeline: Pipeline, model: Model): Finding[] {
           ),
     ),
   ];
+}
+
+/** By fields of the elements of a list, which the model may know. */
+function matchedElements({ name, from, into, each }: EmbedSpec, model: Model): Finding[] {
+  const element = each && typeOf(model, into)?.fields[each.field]?.element?.fields;
+  if (!each || !element) return [];
+  const type = { name: `an element of ${each.field}`, fields: element };
+  return matched(`Projection ${name} matches by`, each.on, typeOf(model, from), type);
 }
 
 function pointRead(spec: EmbedSpec, model: Model): Finding[] {

@@ -5,12 +5,12 @@ import { levelOf, namesLevel } from '../../base/key-level.ts';
 import type { MillraceError } from '../../base/errors.ts';
 import { canonical, isObject, shown } from '../../base/json.ts';
 import { exampleValueAt } from '../../model/model.ts';
+import type { MeasureSpec } from '../builders/measures.ts';
 import type {
   AggregateSpec,
   CopySpec,
   Doc,
   Join,
-  MeasureSpec,
   ProjectionSpec,
   ReferenceSpec,
   SourceRef,
@@ -24,14 +24,14 @@ export interface RecomputeOptions {
   /** The sink's partition key paths: a copy's id is unique only within its key. Without them a row's key is its id alone. */
   readonly keyPaths?: readonly string[];
   /**
-   * Called for a document that the projection can't take (a user's function threw, a measure isn't a number). The document
+   * Called for a document, as stored, that the projection can't take (a user's function threw, a measure isn't a number). The document
    * contributes nothing, as if Millrace had parked it. Without this callback the error is thrown.
    */
   readonly refused?: (doc: Doc, cause: unknown) => void;
   /** Called for each row with its source, and with a group's facts that its document doesn't have. */
   readonly derived?: (key: string, from: Derivation) => void;
-  /** Called for a copy that waits for a joined document, with the key that it will have and its source as stored. */
-  readonly waiting?: (key: string, source: Doc) => void;
+  /** Called for the source, as stored, of a copy that waits for a joined document. */
+  readonly waiting?: (source: Doc) => void;
 }
 
 export interface Derivation {
@@ -61,12 +61,11 @@ export function recompute(
   rules: readonly SourceRules[],
   options: RecomputeOptions = {},
 ): Map<string, Doc> {
-  const refuse =
-    options.refused ??
-    ((_doc: Doc, cause: unknown): never => {
-      throw cause;
-    });
   const raws = new Map<Doc, Doc>();
+  const refuse = (doc: Doc, cause: unknown): void => {
+    if (!options.refused) throw cause;
+    options.refused(raws.get(doc) ?? doc, cause);
+  };
   const live = (of: SourceRef, keepDeleted: boolean): Doc[] => {
     const { upcast, deleted } = typeRules(rules, of);
     const docs: Doc[] = [];
@@ -87,15 +86,14 @@ export function recompute(
   const documents = (of: SourceRef): Doc[] => live(of, false);
   const rows =
     spec.kind === 'copy'
-      ? copies(spec, docs, documents, refuse, options.waiting !== undefined)
+      ? copies(spec, docs, documents, refuse, (doc) => options.waiting?.(raws.get(doc) ?? doc))
       : spec.kind === 'reference'
         ? perTenant(spec, docs, documents(spec.tenants), refuse)
         : groups(spec, docs, refuse);
   const result = new Map<string, Doc>();
-  for (const { row, of: origin, tenant, group, waits } of rows) {
+  for (const { row, of: origin, tenant, group } of rows) {
     const key = rowKey(row, options.keyPaths ?? []);
-    if (waits) options.waiting?.(key, raws.get(origin) ?? origin);
-    else if (result.has(key)) {
+    if (result.has(key)) {
       const why = `Two source documents are copied to ${key} in ${spec.into.container}`;
       refuse(origin, sharedError('collision', why));
     } else {
@@ -134,7 +132,6 @@ interface Origin {
   readonly of: Doc;
   readonly tenant?: Doc;
   readonly group?: GroupFacts;
-  readonly waits?: boolean;
 }
 
 function* copies(
@@ -142,7 +139,7 @@ function* copies(
   docs: readonly Doc[],
   documents: (of: SourceRef) => Doc[],
   refuse: Refuse,
-  withWaiting: boolean,
+  waits: (doc: Doc) => void,
 ): Iterable<Origin> {
   const indexes = spec.joins.map((join) => ({ join, index: indexOf(join, documents(join.of)) }));
   for (const doc of docs) {
@@ -155,10 +152,13 @@ function* copies(
         joined[join.name] = found;
         if (found === null && join.missing === 'wait') waiting = true;
       }
-      if (waiting && !withWaiting) continue;
+      if (waiting) {
+        waits(doc);
+        continue;
+      }
       const mapped = spec.map(doc, joined);
       const id = typeof mapped['id'] === 'string' ? sinkDocumentId(mapped['id'], spec.badIds) : mapped['id'];
-      yield { row: visible({ ...mapped, id, type: spec.into.type }), of: doc, waits: waiting };
+      yield { row: visible({ ...mapped, id, type: spec.into.type }), of: doc };
     } catch (cause) {
       refuse(doc, cause);
     }

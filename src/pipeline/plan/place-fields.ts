@@ -1,7 +1,7 @@
 // The place of a sink document (its key and id) depends on fields of the source: a change of one of them moves it.
 import { canonical } from '../../base/json.ts';
 import { type Model, examplesOf, keyPathsOf } from '../../model/model.ts';
-import type { AggregateSpec, CopySpec, Doc } from '../specs.ts';
+import { type AggregateSpec, type CopySpec, type Doc, lacksJoined } from '../specs.ts';
 import { attempt, watched } from '../watched.ts';
 
 /** The fields that determine a document's groups: a change of one of them may move it to another group. */
@@ -20,6 +20,7 @@ export function movedBy(spec: CopySpec, model: Model): string[] {
   const paths = keyPathsOf(model, spec.into.container);
   const placeOf = (doc: Doc): string | undefined =>
     attempt(() => {
+      if (lacksJoined(spec, joined)) return undefined;
       const row = spec.map(doc, joined);
       return canonical([row['id'], ...paths.map((path) => row[path.split('/')[1] ?? ''])]);
     });

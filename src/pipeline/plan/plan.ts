@@ -8,18 +8,23 @@ import { ref } from '../declaration.ts';
 import { withoutTurns } from '../undeferrable.ts';
 import { circles } from '../field-flow.ts';
 import { indexNeeds } from '../index-needs.ts';
+import { isEffect } from '../kind-facts.ts';
 import {
   type AggregateSpec,
   type CopySpec,
   type DerivedSpec,
   type Pipeline,
   type StartSpec,
+  hasLocator,
   projectionId,
+  waitsFor,
 } from '../specs.ts';
 import { isStartable, startOf } from '../start.ts';
 import { feedReaders, sourcesOf } from '../pipeline.ts';
+import { ignoredOf, touchedBy, unreadBy } from '../touched.ts';
 import { specPlaceOf, shardedContainers } from '../places.ts';
 import { planKeyOf, movedBy, readByGroups } from './place-fields.ts';
+import { indexNote } from './secondary-index.ts';
 import { type Mode, childrenOf, embedMode, embedNotes } from './embeds.ts';
 
 /** One request or item operation. `shared`: once for each group of a page, not once for each change. */
@@ -59,6 +64,8 @@ export interface PipelinePlan {
 
 /** RU for a state document of Millrace, about half a kilobyte with few indexed paths (the published 1 KB figures). */
 const OWN = { read: 1, write: 10 };
+/** RU for a write of the record of an effect. */
+const RECORD_WRITE = 11;
 
 /** Never throws: `checkPipeline` reports the examples that a function can't take. */
 export function planOf(pipeline: Pipeline, model: Model, facts: Facts): PipelinePlan {
@@ -98,6 +105,14 @@ const totals = (steps: readonly PlanStep[]): { each: number; shared: number } =>
 });
 
 function modeOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Facts): Mode {
+  if (spec.kind === 'table')
+    return {
+      mode: 'rows behind a guard',
+      reason: 'The database keeps the version of each document, and replaces rows only if it goes forward',
+      cheaper: undefined,
+    };
+  if (isEffect(spec))
+    return { mode: 'at least once', reason: 'Its effects are outside of the account', cheaper: undefined };
   switch (spec.kind) {
     case 'aggregate':
       return located(spec, pipeline, model, 'contribution', 'group', readByGroups(spec, model));
@@ -118,23 +133,12 @@ function modeOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Fact
         cheaper: undefined,
       };
     case 'publish':
-      return {
-        mode: 'ordered send',
-        reason: 'A hub can’t be queried for events it already has; so events carry a stable key',
-        cheaper: undefined,
-      };
-    case 'table':
-      return {
-        mode: 'rows behind a guard',
-        reason: 'The database keeps the version of each document, and replaces rows only if it goes forward',
-        cheaper: undefined,
-      };
-    case 'react':
-    case 'send':
-    case 'custom':
-      break;
   }
-  return { mode: 'at least once', reason: 'Its effects are outside of the account', cheaper: undefined };
+  return {
+    mode: 'ordered send',
+    reason: 'A hub can’t be queried for events it already has; so events carry a stable key',
+    cheaper: undefined,
+  };
 }
 
 /** With a locator, unless `stable` is declared; then the reason names the fields that must not change. */
@@ -149,6 +153,12 @@ function located(
   const fixed = new Set(['id', ...planKeyOf(spec, model)]);
   const mutable = fields.filter((field) => !fixed.has(field));
   const origin = fields.length === 0 ? 'no field of the document' : fields.join(', ');
+  if (waitsFor(spec))
+    return {
+      mode: `${what} with locator`,
+      reason: 'It waits for a joined document, so a locator stores where the copy is, or that it waits',
+      cheaper: undefined,
+    };
   if (spec.stable) {
     const doubt =
       mutable.length === 0 ? 'which can’t change' : `and you declared that ${mutable.join(', ')} never changes`;
@@ -177,12 +187,19 @@ function stepsOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Fac
   const read = sink ? facts.estimate('point-read', sink) : OWN.read;
   const write = sink ? facts.estimate('replace', sink) : OWN.write;
   const each = (what: string, ru: number): PlanStep => ({ what, ru, shared: false });
-  const locator = (stable: boolean): PlanStep[] =>
-    stable ? [] : [each('read the locator', OWN.read), each('move the locator', OWN.write)];
+  const locator = (of: AggregateSpec | CopySpec): PlanStep[] =>
+    hasLocator(of) ? [each('read the locator', OWN.read), each('move the locator', OWN.write)] : [];
+  if (isEffect(spec) || spec.kind === 'publish')
+    return spec.kind !== 'table' && touchedBy(spec, pipeline, model)
+      ? [
+          each('read the record of its effect', OWN.read),
+          each('claim it before, and mark it done after', 2 * RECORD_WRITE),
+        ]
+      : [];
   switch (spec.kind) {
     case 'aggregate':
       return [
-        ...locator(spec.stable),
+        ...locator(spec),
         each('read the contribution', OWN.read),
         each('write the contribution', OWN.write),
         { what: 'read the aggregate', ru: read, shared: true },
@@ -190,7 +207,7 @@ function stepsOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Fac
       ];
     case 'copy':
       return [
-        ...locator(spec.stable),
+        ...locator(spec),
         ...spec.joins.map(({ name, of }) => each(`read ${name}`, readOf(facts.detail(of.container), facts))),
         each('read the copy', read),
         each('write the copy', write),
@@ -205,23 +222,13 @@ function stepsOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Fac
         each('query the children, twice', 2 * (sink ? facts.estimate('query', sink) : OWN.read)),
         each('patch a child, for each', write),
       ];
-    case 'publish':
-      return pipeline.embeds.some(({ into }) => ref(into) === ref(spec.from))
-        ? [each('read and write the last published state', OWN.read + OWN.write)]
-        : [];
     case 'archive':
-      return [
-        each('read the entry', OWN.read),
-        each('write the entry', OWN.write),
-        each('remove the document', OWN.write / 2),
-      ];
-    case 'react':
-    case 'send':
-    case 'table':
-    case 'custom':
-      break;
   }
-  return [];
+  return [
+    each('read the entry', OWN.read),
+    each('write the entry', OWN.write),
+    each('remove the document', OWN.write / 2),
+  ];
 }
 
 const readOf = (detail: ContainerDetail | undefined, facts: Facts): number =>
@@ -246,6 +253,29 @@ function fanOutOf(spec: DerivedSpec, facts: Facts): string[] {
   });
 }
 
+/** What fields that are no change mean for it, and for the reading of its feed. */
+function ignoredNotes(spec: DerivedSpec, pipeline: Pipeline, model: Model): string[] {
+  const notes: string[] = [];
+  for (const of of sourcesOf(spec)) {
+    const paths = ignoredOf(pipeline, model, of);
+    if (paths.length === 0) continue;
+    notes.push(
+      `${paths.join(', ')} of ${ref(of)} ${paths.length === 1 ? 'is' : 'are'} no change. A version that brings nothing else is read all the same, about 1 RU a KB of the whole document.`,
+    );
+  }
+  if ((isEffect(spec) || spec.kind === 'publish') && touchedBy(spec, pipeline, model)) {
+    notes.push(
+      `A version that is no change costs ${OWN.read + RECORD_WRITE} RU. Documents from before have no record, and such a version of one has an effect: run \`millrace projections replay ${spec.name} --note\` before others write into them.`,
+    );
+  } else if ('into' in spec && spec.kind !== 'embed' && notes.length > 0)
+    notes.push(
+      unreadBy(spec, pipeline, model)
+        ? 'A host writes nothing for a version that is no change, once it has applied the document itself; under Azure Functions it writes.'
+        : 'It reads these fields, joins other documents, or no example shows what it reads, so each version is written.',
+    );
+  return notes;
+}
+
 /** Where it runs, of a pipeline over shards. */
 function placeNotes(spec: DerivedSpec, pipeline: Pipeline, model: Model): string[] {
   const schema = shardedContainers(pipeline, model);
@@ -260,21 +290,23 @@ function notesOf(spec: DerivedSpec, pipeline: Pipeline, model: Model): string[] 
   const notes: string[] = placeNotes(spec, pipeline, model);
   for (const [name, why] of withoutTurns(pipeline, model))
     if (sourcesOf(spec).some((of) => of.container === name))
-      notes.push(`A flood of one tenant in ${name} delays the others, and can’t be set aside: ${why}.`);
+      notes.push(`A flood of one tenant in ${name} delays the others, and can’t be deferred: ${why}.`);
   if (spec.kind === 'aggregate')
     notes.push(
       'Contributions share the aggregate’s logical partition and its 20 GB: about 0.4 KB for each document of the group.',
     );
   if (spec.kind === 'embed') notes.push(...embedNotes(spec, pipeline));
+  notes.push(...ignoredNotes(spec, pipeline, model));
   const container = allVersionsSource(spec, pipeline.sources);
   if (container !== undefined)
     notes.push(
-      `${container} is read by its all-versions feed, which begins when it is first read: a function app reads it only as a preview, and archive isn’t possible.`,
+      `${container} is read by its all-versions feed, which begins when it is first read. A function app needs TRIGGER_ALL_VERSIONS.`,
     );
   const feeds = pipeline.projections.filter(
     (other) => 'into' in spec && sourcesOf(other).some((of) => ref(of) === ref(spec.into)),
   );
   if (feeds.length > 0 && spec.kind === 'aggregate')
     notes.push(`${feeds.map(({ name }) => name).join(', ')} reads its sink: emptied groups stay for 30 days.`);
+  notes.push(...indexNote(spec, pipeline, model));
   return notes;
 }

@@ -1,5 +1,6 @@
 import type { Container, ContainerDefinition as ServiceDefinition, Database } from '@azure/cosmos';
 import { failureOf } from '../../cosmos/failure.ts';
+import { assertPlain } from '../../cosmos/plain-container.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { allVersionsContainers } from '../../pipeline/all-versions.ts';
 import { indexNeeds } from '../../pipeline/index-needs.ts';
@@ -127,7 +128,9 @@ export async function readDefinition(
 ): Promise<ContainerDefinition | undefined> {
   const resource = await found(() => container.read());
   if (!resource) return undefined;
-  const { id, partitionKey, indexingPolicy, defaultTtl, uniqueKeyPolicy, changeFeedPolicy } = resource;
+  assertPlain(resource);
+  const { id, partitionKey, indexingPolicy, defaultTtl, uniqueKeyPolicy, changeFeedPolicy, vectorEmbeddingPolicy } =
+    resource;
   const throughput = withThroughput ? await readThroughput(container) : undefined;
   return {
     id,
@@ -140,6 +143,7 @@ export async function readDefinition(
     ...(defaultTtl === undefined ? {} : { defaultTtl }),
     ...(uniqueKeyPolicy ? { uniqueKeyPolicy } : {}),
     ...(changeFeedPolicy ? { changeFeedPolicy } : {}),
+    ...(vectorEmbeddingPolicy ? { vectorEmbeddingPolicy } : {}),
     ...(throughput ? { throughput } : {}),
   };
 }

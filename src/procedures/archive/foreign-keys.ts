@@ -1,11 +1,9 @@
 import type { Key } from '../../feed/reading/change.ts';
 import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
-import { mappedLevel, openShardMap, shardPlaces } from '../../runtime/shard-map.ts';
+import { isShardAt, mappedLevel, openShardMap, shardPlaces } from '../../runtime/places.ts';
 import type { InspectedMapping, ShardMap } from '../../shards/index.ts';
-import { isSameLocation } from '../../shards/map/documents.ts';
-import { mappedBy, shardMappingOf } from '../shards/mapped.ts';
-import { codeOf } from '../move/keyed-part.ts';
+import { homesIn } from '../shards/mapped.ts';
 import { isOfMove } from '../move/record.ts';
 
 /**
@@ -34,12 +32,7 @@ export async function mapHere(parts: Parts, { name }: Pick<Source, 'name'>): Pro
 
 /** The id of the shard in whose place the services are. */
 export async function shardHere(map: ShardMap, { services, settings }: Parts): Promise<string | undefined> {
-  const { endpoint, database } = services.place;
-  const here = { endpoint, database: database.id };
-  const own = (await shardPlaces(map, settings)).find(({ location }) =>
-    isSameLocation({ endpoint: settings.cosmos.endpoint, ...location }, here),
-  );
-  return own?.shard.id;
+  return (await shardPlaces(map, settings)).find((one) => isShardAt(one, settings, services.place))?.shard.id;
 }
 
 /** Reads, at each call, which keys of a sharded source move now. */
@@ -57,20 +50,10 @@ async function keysOf(
   source: Source,
   chosen: (mapping: InspectedMapping) => boolean,
 ): Promise<(key: Key) => boolean> {
-  const find = await mappings(map, source);
-  return (key) => {
-    const mapping = find(key);
-    return mapping !== undefined && chosen(mapping);
-  };
-}
-
-/** Finds the mapping of a key. */
-async function mappings(map: ShardMap, source: Source): Promise<(key: Key) => InspectedMapping | undefined> {
   const level = mappedLevel(map.schema, source);
-  const mapped = mappedBy(map, (await map.inspect()).mappings);
+  const homeOf = await homesIn(map);
   return (key) => {
-    const code = codeOf(map, key[level]);
-    // A key in another form than the map's has none.
-    return code === undefined ? undefined : shardMappingOf(mapped, code);
+    const mapping = homeOf(key[level]);
+    return mapping !== undefined && chosen(mapping);
   };
 }

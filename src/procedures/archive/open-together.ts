@@ -3,11 +3,11 @@ import type { MovingKeys } from '../../archive/compact.ts';
 import { beginSweeping } from '../../archive/sweep/sweeping.ts';
 import { projectionId } from '../../pipeline/specs.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
-import { type InPlace, allPlaces } from '../projections/in-places.ts';
+import { type OpenPlace, inPlaces, placesOf } from '../../runtime/places.ts';
 import type { Screen } from '../screen.ts';
 import { movingKeys } from './foreign-keys.ts';
 import { type OpenedArchive, openArchives } from './open.ts';
-import { allBlobs } from './together.ts';
+import { allBlobs } from './all-blobs.ts';
 
 export interface OpenedTogether {
   /** With the entries of all its places. Its feed is that of one of them. */
@@ -18,7 +18,7 @@ export interface OpenedTogether {
   readonly moving?: () => Promise<MovingKeys>;
 }
 
-export interface ArchivePlace extends InPlace {
+export interface ArchivePlace extends OpenPlace {
   /** With its own feed and entries. */
   readonly archive: OpenedArchive;
 }
@@ -31,11 +31,11 @@ export async function openTogether(
   parts: Parts,
   options: { readonly only?: string | undefined; readonly signal: AbortSignal; readonly screen: Pick<Screen, 'line'> },
 ): Promise<OpenedTogether[]> {
-  const places = await allPlaces(parts);
-  const opened: ArchivePlace[] = [];
-  for (const place of places)
-    for (const archive of await openArchives(place.loaded, place.services, options)) opened.push({ ...place, archive });
-  const byName = Map.groupBy(opened, ({ archive }) => projectionId(archive.spec));
+  const places = await placesOf(parts).list();
+  const opened = await inPlaces(places, async (place) =>
+    (await openArchives(place.loaded, place.services, options)).map((archive): ArchivePlace => ({ ...place, archive })),
+  );
+  const byName = Map.groupBy(opened.flat(), ({ archive }) => projectionId(archive.spec));
   return Promise.all(
     [...byName.values()].map(async (of): Promise<OpenedTogether> => {
       const [{ archive }, ...others] = of as [ArchivePlace, ...ArchivePlace[]];

@@ -1,12 +1,12 @@
 import { openGate } from '../../archive/sweep/may-leave.ts';
-import type { HoldingStore } from '../../archive/blobs/blob-store.ts';
+import type { HoldingStore } from '../../access/blob-store.ts';
 import { openArchive } from '../../archive/open.ts';
 import type { Archive, Gate } from '../../archive/types.ts';
 import { operationsError } from '../errors.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { UsageError } from '../../base/errors.ts';
 import { type ArchiveSpec, type Pipeline, projectionId } from '../../pipeline/specs.ts';
-import { backlogOf } from '../../engine/deferred/registered.ts';
+import { registeredOf } from '../../engine/deferred/registered.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { Views } from '../../engine/views/views.ts';
 import { wholeOf } from '../../pipeline/places.ts';
@@ -52,13 +52,13 @@ export async function planStorage({ pipeline }: Loaded, services: Services, sign
   } catch (error) {
     if (!(error instanceof UsageError && error.code === 'storage-container-missing')) throw error;
     const blobs = await services.blobs();
-    return [{ say: `create blob container ${blobs.containerName}`, apply: () => blobs.createIfNotExists() }];
+    return [{ say: `create blob container ${blobs.name}`, apply: () => blobs.create() }];
   }
 }
 
 /**
  * Decides for a sweep whether a document may be archived, by the positions of the pipeline's leases, by its dead letters and
- * by its backlog. Each call reads them again.
+ * by its queues. Each call reads them again.
  */
 export async function gateOf(
   { spec, source }: Archive,
@@ -73,18 +73,18 @@ export async function gateOf(
   const deadLetters = new DeadLetters(state);
   const views = new Views(services.global.state, loaded.pipeline.name);
   const migrations = new Migrations(state);
-  const backlog = backlogOf(state, { pipeline: loaded.pipeline.name, source: source.name }, signal);
+  const deferred = registeredOf(state, { pipeline: loaded.pipeline.name, source: source.name }, signal);
   const foreign = await foreignKeys(parts, source);
   return async () => {
     // A document archived now would be missing in a version that is being built, and a migration would leave a copy.
     const building = Object.values((await views.read()) ?? {}).some(({ staged }) => staged !== null);
     const busy = building || (await migrations.isUnderWay(spec.from.container));
     if (busy) return NOTHING_LEAVES;
-    if (!foreign) return openGate(() => leases.list(), { source, deadLetters, backlog });
+    if (!foreign) return openGate(() => leases.list(), { source, deadLetters, deferred });
     // Before it looks at the map: a move that locks keys after that waits for this sweep.
     const ended = await beginSweeping(state, source.name);
     const isForeign = await foreign();
-    const gate = await openGate(() => leases.list(), { source, deadLetters, backlog });
+    const gate = await openGate(() => leases.list(), { source, deadLetters, deferred });
     return { ...gate, ended, waits: (document) => isForeign(document.key) || gate.waits(document) };
   };
 }

@@ -6,7 +6,7 @@ import { FormatUnreadable, formatOf } from '../../base/format.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { VERIFICATION_KEY } from '../verify/verified.ts';
-import { plural } from '../table.ts';
+import { agoText, plural } from '../table.ts';
 
 const schema = z.object({
   /** When it ended. ISO 8601 UTC. */
@@ -67,7 +67,7 @@ export const faultsOf = ({ archives, failed }: ArchiveVerified): number =>
 
 export function sayArchiveVerified(verified: ArchiveVerified): string {
   const { at, sample, archives, failed } = verified;
-  const when = `Archive last verified ${at.slice(0, 19)}Z`;
+  const when = `Archive last verified ${agoText(at)}`;
   if (failed !== undefined) return `${when}: it can't be read: ${failed}.`;
   const [blobs, offline] = (['blobs', 'offline'] as const).map((of) =>
     Object.values(archives).reduce((sum, one) => sum + one[of], 0),

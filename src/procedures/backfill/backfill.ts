@@ -1,17 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../base/clock.ts';
-import { formatOf } from '../../base/format.ts';
+import { canonical } from '../../base/json.ts';
 import { projectionId } from '../../pipeline/specs.ts';
 import { currentEpoch } from '../../feed/reading/epochs.ts';
 import { openWriteGate } from '../../shards/gate/write-gate.ts';
-import { sharedError } from '../../base/shared-errors.ts';
 import { foreignKeys } from '../archive/foreign-keys.ts';
-import { type LockDocument, whileLocked } from '../lock.ts';
+import { whileLocked } from '../journal/lock.ts';
 import { Lacking } from './without-tenant.ts';
 import type { BackfillOptions, Backfilled } from './options.ts';
 import { Processed } from './processed.ts';
-import { BackfillProgress } from './progress.ts';
-import { Rounds } from './rounds.ts';
+import { type Progress, Rounds } from './rounds.ts';
 import { ServiceClock } from './service-clock.ts';
 import { eventReaders, openTarget, openValues } from './target.ts';
 import { declaredTenant } from '../tenants/tenant-flag.ts';
@@ -32,31 +29,28 @@ export async function backfill(options: BackfillOptions): Promise<Backfilled> {
   const opened = await openTarget(container, rule, options.loaded.model);
   const lacking = new Lacking(container, rule.field, options.type, options.loaded.pipeline.sources);
   const values = await openValues(options.values, options);
-  const holder = randomUUID();
-  const lock = { kind: 'backfilling', of: name, actor, holder, format: formatOf('backfilling'), clock } as const;
-  return whileLocked(services.place.state, { ...lock, refusal: runsAlready(name), signal }, async (locked) => {
+  const lock = { kind: 'backfilling', of: name, what: `A backfill of ${name}`, actor, clock, signal } as const;
+  return whileLocked<Backfilled, Progress>(services.place.state, lock, async (locked) => {
     const epoch = await currentEpoch(services.place.state, name, opened.rid);
     const given = { field: rule.field, type: options.type ?? null, ...options.values };
-    const progress = await BackfillProgress.begin(
-      services.place.state,
-      name,
-      { rid: opened.rid, epoch, given },
-      holder,
-    );
+    const task = { rid: opened.rid, epoch, given };
+    const known = locked.progress;
+    const isSame = known && canonical(known.task) === canonical(task);
     await using gate = await openWriteGate(services.place.state, name, { clock });
     const projections = eventReaders(options.loaded.pipeline, name).map(projectionId);
     const gated = projections.length > 0;
-    const watching = { projections, clock, readLagMs, signal: locked };
+    const watching = { projections, clock, readLagMs, signal: locked.signal };
     const foreign = options.foreign ?? (await foreignKeys(options, { name, keyPaths: opened.keyPaths }));
     const rounds = new Rounds({
       ...options,
       ...(foreign && { foreign }),
       clock,
       waitMs: (options.patienceMs ?? PATIENCE_MS) + readLagMs,
-      signal: locked,
+      signal: locked.signal,
       target: opened,
       in: container,
-      progressing: progress,
+      known: isSame ? known : { task, positions: [], written: 0 },
+      save: locked.save,
       gate,
       processed: gated ? await Processed.open(name, options, watching) : undefined,
       writing: {
@@ -72,13 +66,3 @@ export async function backfill(options: BackfillOptions): Promise<Backfilled> {
     return await rounds.toEnd();
   });
 }
-
-const runsAlready =
-  (container: string) =>
-  (held: LockDocument | undefined): Error =>
-    sharedError(
-      'under-way',
-      held
-        ? `A backfill of ${container} runs: ${held.actor} renewed it at ${held.renewedAt}`
-        : `Another backfill of ${container} has just begun`,
-    );

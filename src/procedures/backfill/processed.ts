@@ -1,7 +1,7 @@
 import { acknowledgedBy } from '../../archive/sweep/may-leave.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
-import { type Registered, backlogOf, mayWait } from '../../engine/deferred/registered.ts';
+import { type Registered, registeredOf, mayWait } from '../../engine/deferred/registered.ts';
 import { letterId } from '../../engine/dead-letters/letter-document.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { sourceContainers } from '../../engine/runners.ts';
@@ -32,7 +32,7 @@ export interface ProcessedOptions {
 export class Processed {
   readonly #list: () => Promise<readonly Lease[]>;
   readonly #letters: DeadLetters;
-  readonly #backlog: Registered;
+  readonly #deferred: Registered;
   readonly #source: SourceContainer | undefined;
   readonly #options: ProcessedOptions;
   #samples: readonly Sample[] = [];
@@ -45,7 +45,7 @@ export class Processed {
   ) {
     this.#list = list;
     this.#letters = new DeadLetters(services.place.state);
-    this.#backlog = backlogOf(services.place.state, { pipeline: pipeline.name, source: container }, options.signal);
+    this.#deferred = registeredOf(services.place.state, { pipeline: pipeline.name, source: container }, options.signal);
     this.#source = sourceContainers(pipeline, model).get(container);
     this.#options = options;
   }
@@ -60,13 +60,13 @@ export class Processed {
   /** Which changes of the range were processed or parked. */
   async of(range: FeedRange): Promise<(change: Change) => boolean> {
     const upTo = await this.#upTo(range);
-    // After the positions: what they passed is applied, or still set aside.
-    const tenants = await this.#backlog.tenants();
+    // After the positions: what they passed is applied, or still deferred.
+    const tenants = await this.#deferred.tenants();
     const source = this.#source ?? { keyPaths: [] };
     return (change) => feedLsnOf(change) <= upTo && !mayWait(tenants, source, change);
   }
 
-  /** The lsn up to which every change of the range was processed, parked or set aside; -1: none. */
+  /** The lsn up to which every change of the range was processed, parked or deferred; -1: none. */
   async #upTo(range: FeedRange): Promise<number> {
     const { clock, readLagMs } = this.#options;
     const leases = await this.#list();

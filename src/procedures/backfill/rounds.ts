@@ -15,7 +15,6 @@ import { sharedError } from '../../base/shared-errors.ts';
 import { positionsNow } from '../positions-now.ts';
 import type { BackfillOptions, Backfilled, Left } from './options.ts';
 import type { Processed } from './processed.ts';
-import type { BackfillProgress } from './progress.ts';
 import type { BackfillTarget } from './target.ts';
 import type { FoundTenant } from './values.ts';
 import { type DueWrite, type WriteOptions, write } from './write.ts';
@@ -33,13 +32,32 @@ const EXAMPLES = 20;
 /** Reasons that are kept to name them for examples. */
 const MOST_REASONS = 10_000;
 
+/** What a backfill has done, in its lock. */
+export interface Progress {
+  readonly task: Task;
+  /** Positions before which no document lacks a value that could be found. */
+  readonly positions: readonly RangePosition[];
+  /** Documents written until then. A process that died may have written more. */
+  readonly written: number;
+}
+
+/** What is backfilled. Another task begins at the beginning of the feed. */
+interface Task {
+  /** The container's `_rid`, and its epoch: positions have no meaning in another one. */
+  readonly rid: string;
+  readonly epoch: number;
+  /** The options that decide which documents get which values. */
+  readonly given: Readonly<Record<string, unknown>>;
+}
+
 export interface RoundsOptions extends Omit<BackfillOptions, 'container' | 'patienceMs'> {
   readonly clock: Clock;
   /** How long it waits for hosts in a row. */
   readonly waitMs: number;
   readonly target: BackfillTarget;
   readonly in: Container;
-  readonly progressing: BackfillProgress;
+  readonly known: Progress;
+  readonly save: (progress: Progress) => Promise<void>;
   readonly gate: WriteGate;
   /** What hosts have processed; absent: no projection makes events of the container's changes. */
   readonly processed: Processed | undefined;
@@ -58,37 +76,39 @@ export class Rounds {
   readonly #reasons = new Map<string, string>();
   #read = 0;
   #written: number;
+  #positions: readonly RangePosition[];
   #waitedMs = 0;
 
   constructor(options: RoundsOptions) {
     this.#options = options;
-    this.#written = options.progressing.written;
+    this.#written = options.known.written;
+    this.#positions = options.known.positions;
     this.#access = new CosmosAccess(options.services.place.database, untilStopped(options.signal), this.#meter);
   }
 
   /** Reads the feed to its present end, and again what was written meanwhile, until no document is left but for a reason. */
   async toEnd(): Promise<Backfilled> {
-    const { in: container, progressing, writing, signal } = this.#options;
+    const { in: container, writing, signal } = this.#options;
     for (let round = 1; ; round++) {
       await this.#look();
       const since = writing.clock.now() - CLOCK_SLACK_MS;
       await this.#readTo(await positionsNow(container, signal));
       const { left, fresh, examples } = await this.#left(since);
       if (fresh > 0 && round < MOST_ROUNDS) continue;
-      await progressing.end();
       const ru = { reading: Math.round(this.#read), writing: Math.round(this.#meter.charge) };
       return { container: container.id, field: writing.field, written: this.#written, left, examples, ru };
     }
   }
 
   async #readTo(end: readonly RangePosition[]): Promise<void> {
-    const { in: container, progressing, signal, progress, pageSize = PAGE } = this.#options;
-    const { positions } = progressing;
+    const { in: container, known, save, signal, progress, pageSize = PAGE } = this.#options;
+    const positions = this.#positions;
     const from = positions.length === 0 ? 'beginning' : ({ checkpoint: positions } as const);
     for await (const page of readChanges(container, { from, maxItems: pageSize, signal })) {
       this.#read += page.charge;
       await this.#page(page);
-      await progressing.save(page.checkpoint, this.#written);
+      this.#positions = page.checkpoint;
+      await save({ ...known, positions: page.checkpoint, written: this.#written });
       progress?.(this.#written);
       if (end.every((one) => lsnOf(positionIn(one.range, page.checkpoint)) >= lsnOf(one.position))) return;
     }

@@ -1,8 +1,9 @@
+import { startsNow } from '../../pipeline/kind-facts.ts';
 import type { Container } from '@azure/cosmos';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { type KeyPath, splitPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { feedReaders } from '../../pipeline/pipeline.ts';
+import { feedReaders, sourcesOf } from '../../pipeline/pipeline.ts';
 import type { DerivedSpec, Pipeline } from '../../pipeline/specs.ts';
 import type { TenantRule } from '../../pipeline/tenant.ts';
 import { type Model, containerOf } from '../../model/model.ts';
@@ -23,9 +24,7 @@ export interface BackfillTarget {
 
 /** The projections that make events of a container's changes. */
 export const eventReaders = (pipeline: Pipeline, container: string): DerivedSpec[] =>
-  feedReaders(pipeline).filter(
-    (spec) => (spec.kind === 'react' || spec.kind === 'publish') && spec.from.container === container,
-  );
+  feedReaders(pipeline).filter((spec) => startsNow(spec) && sourcesOf(spec).some((of) => of.container === container));
 
 /** @throws UsageError `not-found`, `container-missing`, `backfill-key` */
 export async function openTarget(container: Container, { field }: TenantRule, model: Model): Promise<BackfillTarget> {

@@ -5,7 +5,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { isOfType, typeRules } from '../../pipeline/discriminator.ts';
 import type { SourceRules } from '../../pipeline/specs.ts';
-import { OWN_TYPE } from '../../feed/reading/mapper.ts';
+import { isOwn, notOwn } from '../../cosmos/own-documents.ts';
 import { LEAVING_TTL_S } from '../../kinds/archive/leaving.ts';
 
 type Doc = Readonly<Record<string, unknown>>;
@@ -30,10 +30,9 @@ export class Lacking {
    * from its projection, and one that leaves for the archive is as good as gone.
    */
   has(stored: Doc): boolean {
-    const { type, ttl, _mr: own } = stored;
+    const { ttl, _mr: own } = stored;
     if ((stored[this.#field] ?? undefined) !== undefined || ttl === LEAVING_TTL_S) return false;
-    if ((typeof type === 'string' && type.startsWith(OWN_TYPE)) || (isObject(own) && own['by'] !== undefined))
-      return false;
+    if (isOwn(stored) || (isObject(own) && own['by'] !== undefined)) return false;
     return this.#type === undefined || isOfType(this.#type, this.#rules, stored);
   }
 
@@ -61,7 +60,7 @@ export class Lacking {
     const typed = this.#type !== undefined && typeof discriminator === 'string';
     const conditions = [
       `(NOT IS_DEFINED(${field}) OR IS_NULL(${field}))`,
-      `(NOT IS_STRING(c.type) OR NOT STARTSWITH(c.type, '${OWN_TYPE}'))`,
+      notOwn('c'),
       'NOT IS_DEFINED(c._mr["by"])',
       `(NOT IS_DEFINED(c.ttl) OR c.ttl != ${LEAVING_TTL_S})`,
       ...(typed ? [`c[${JSON.stringify(discriminator)}] = @type`] : []),

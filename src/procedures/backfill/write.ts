@@ -1,10 +1,10 @@
 import { feedWithoutSystemFields } from '../../feed/reading/mapper.ts';
 import { backfilledOwn, isBackfilled } from '../../kinds/backfilled.ts';
-import { untilDone } from '../../kinds/conflict.ts';
+import { untilDone } from '../../access/change.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { DocumentAccess, PatchOperation } from '../../access/document-access.ts';
 import type { Lacking } from './without-tenant.ts';
-import { ttlAfter } from './life.ts';
+import { ttlAfter } from './ttl-after.ts';
 import type { ServiceClock } from './service-clock.ts';
 import type { BackfillTenant, BackfillValues } from './values.ts';
 

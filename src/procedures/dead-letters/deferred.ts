@@ -1,6 +1,6 @@
-// What is set aside of a container that the pipeline no longer reads: no host drains it.
+// What is deferred of a container that the pipeline no longer reads: no host drains it.
 import { feedModeOf } from '../../pipeline/all-versions.ts';
-import { removeBacklog, storedBacklogs } from '../../engine/deferred/stored.ts';
+import { removeQueues, storedQueues } from '../../engine/deferred/stored.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Context } from '../context.ts';
@@ -13,17 +13,17 @@ export async function deferredOf(
 ): Promise<{ readonly queues: number }> {
   const { pipeline, model } = await workspace.pipeline();
   const { state } = (await workspace.services()).place;
-  const stored = await storedBacklogs(state, pipeline.name, signal);
+  const stored = await storedQueues(state, pipeline.name, signal);
   const found = stored.find(({ source }) => source === container);
   if (!found) {
     const known = stored.map(({ source }) => source);
-    throw sharedError('not-found', `Nothing of ${container} is set aside${suggestion(container, known)}`, {
-      hint: 'Run `millrace doctor`: it names the containers of which changes are set aside that no host drains.',
+    throw sharedError('not-found', `Nothing of ${container} is deferred${suggestion(container, known)}`, {
+      hint: 'Run `millrace doctor`: it names the containers of which changes are deferred that no host drains.',
     });
   }
   if (sourceContainers(pipeline, model).has(container) && feedModeOf(pipeline, container) === 'latest-version')
-    throw sharedError('wrong-state', `The pipeline reads ${container}, and its hosts drain what is set aside`, {
-      hint: 'Run a host, and wait until `millrace status` shows nothing that is set aside.',
+    throw sharedError('wrong-state', `The pipeline reads ${container}, and its hosts drain what is deferred`, {
+      hint: 'Run a host, and wait until `millrace status` shows nothing that is deferred.',
     });
   return found;
 }
@@ -37,6 +37,6 @@ export async function discardDeferred(
   const { pipeline } = await workspace.pipeline();
   return {
     container,
-    documents: await removeBacklog(state, { pipeline: pipeline.name, source: container }, signal),
+    documents: await removeQueues(state, { pipeline: pipeline.name, source: container }, signal),
   };
 }

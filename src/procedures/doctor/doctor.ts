@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
 import { MillraceError } from '../../base/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { until } from '../../base/until.ts';
+import { SYNCHRONISE, clockOff } from '../../cosmos/clock-off.ts';
 import { GIVE_DATA_ROLE, failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { wholeOf } from '../../pipeline/places.ts';
@@ -10,12 +13,14 @@ import { type View, Views } from '../../engine/views/views.ts';
 import { planStorage } from '../archive/open.ts';
 import { movedSources } from '../migrate/moved.ts';
 import { readDeadLetters } from '../dead-letters/read.ts';
+import { combinations } from './doctor-combinations.ts';
 import { archiveIndexes, manifestFormats } from './doctor-archives.ts';
 import { containerRights } from './doctor-rights.ts';
 import { fairTurns } from './doctor-deferred.ts';
 import { type DoctorFinding, bad, doubtful, failedFinding, good } from './finding.ts';
 import { readHostStatuses } from '../status/host-status.ts';
-import { chooseGroups, openLeases } from '../leases/groups.ts';
+import { chooseGroups, lostGroups, openLeases } from '../leases/groups.ts';
+import { LOST, LOST_HINT, leasesWereLost } from '../leases/lost.ts';
 import { STUCK_MS, leaseRows } from '../leases/lease-rows.ts';
 import { faultsOf, readArchiveVerified, sayArchiveVerified } from '../archive/verified.ts';
 import { VERIFIED_KINDS, readVerified, verifiedName } from '../verify/verified.ts';
@@ -25,6 +30,8 @@ import { plural } from '../table.ts';
 import { highestFormats, sayFormat } from '../../runtime/stored-formats.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
+/** For each check. They run side by side. */
+const ANSWER_MS = 10_000;
 const NODE = { major: 22, minor: 18 };
 /** A rebuild that takes longer than this was probably forgotten. */
 const FORGOTTEN_MS = 86_400_000;
@@ -41,7 +48,7 @@ export async function examineAccount(context: Context, expirationMs: number): Pr
     say: (found: T) => string,
   ): Promise<T | undefined> => {
     try {
-      const found = await ask();
+      const found = await within(ask);
       findings.push(good(check, say(found)));
       return found;
     } catch (error) {
@@ -77,13 +84,15 @@ export async function examineAccount(context: Context, expirationMs: number): Pr
     ['containers', () => containers(loaded, services)],
     ['rights', () => rightsAndClock(services)],
     ['rights', () => containerRights(loaded, services)],
+    ['combinations', () => combinations(loaded, services)],
     ['migrations', () => migrations(loaded, services)],
     ['formats', () => formats(services, context)],
     ['formats', () => manifestFormats(services, context.signal)],
+    ['event hubs', () => hubs(loaded, services)],
     ['storage', () => storage(loaded, services, context)],
     ['tables', () => tables(loaded, context)],
     ['views', () => views(loaded, services)],
-    ['leases', () => leases(context, expirationMs)],
+    ['leases', () => leases(context, expirationMs, loaded, services)],
     ['hosts', () => hosts(services, context)],
     ['dead letters', () => letters(services)],
     ['fair turns', () => fairTurns(loaded, services, context.signal)],
@@ -92,16 +101,36 @@ export async function examineAccount(context: Context, expirationMs: number): Pr
     ['archive', () => archiveIndexes(loaded, services)],
     ['jobs', () => jobs(context)],
   ];
-  for (const [check, look] of parts) {
+  const looks = parts.map(async ([check, look]) => {
     try {
-      findings.push(...(await look()));
+      return await within(look);
     } catch (error) {
       // The check `containers` has reported it.
-      if (error instanceof MillraceError && error.code.endsWith('container-missing')) continue;
-      findings.push(failedFinding(check, error));
+      if (error instanceof MillraceError && error.code.endsWith('container-missing')) return [];
+      if (failureOf(error).kind === 'not-found') return [];
+      return [failedFinding(check, error)];
     }
+  });
+  return [...findings, ...(await Promise.all(looks)).flat()];
+}
+
+/** Ends a check of a service that doesn't answer. */
+async function within<T>(ask: () => Promise<T> | T): Promise<T> {
+  const late = new AbortController();
+  const timer = setTimeout(
+    () =>
+      late.abort(
+        sharedError('unavailable', `no answer in ${ANSWER_MS / 1_000} s`, {
+          hint: 'See whether the service answers at all, and how many of its requests it refuses with 429.',
+        }),
+      ),
+    ANSWER_MS,
+  );
+  try {
+    return await until((async () => ask())(), late.signal);
+  } finally {
+    clearTimeout(timer);
   }
-  return findings;
 }
 
 function nodeVersion(version: string): DoctorFinding {
@@ -140,7 +169,7 @@ async function rightsAndClock({ place, global }: Services): Promise<DoctorFindin
       const after = Date.now();
       await withRetry(() => container.item(id, id).delete(), { reads: true });
       findings.push(good('rights', `this identity may read, write and delete in ${container.id}`));
-      if (pk === 'pk') findings.push(clock(before, (Number(resource?._ts) + 0.5) * 1_000, after));
+      if (pk === 'pk') findings.push(clock(clockOff(before, Number(resource?._ts), after)));
     } catch (error) {
       const { kind } = failureOf(error);
       if (kind === 'not-found') continue;
@@ -154,14 +183,11 @@ async function rightsAndClock({ place, global }: Services): Promise<DoctorFindin
   return findings;
 }
 
-/** The service's time is in whole seconds. */
-function clock(before: number, service: number, after: number): DoctorFinding {
-  const offMs = service < before - 1_000 ? service - before : service > after + 1_000 ? service - after : 0;
+function clock(offMs: number): DoctorFinding {
   const off = Math.round(Math.abs(offMs) / 1_000);
-  const hint = 'Synchronise the clock of this machine (NTP). Leases and promotions tolerate 90 s.';
-  if (Math.abs(offMs) > CLOCK_SKEW_MS) return bad('clock', `this machine's clock is off by ${off} s`, hint);
+  if (Math.abs(offMs) > CLOCK_SKEW_MS) return bad('clock', `this machine's clock is off by ${off} s`, SYNCHRONISE);
   return off > 5
-    ? doubtful('clock', `this machine's clock is off by ${off} s`, hint)
+    ? doubtful('clock', `this machine's clock is off by ${off} s`, SYNCHRONISE)
     : good('clock', "within a second of the service's");
 }
 
@@ -189,6 +215,28 @@ async function formats(services: Services, { signal }: Context): Promise<DoctorF
   if (above.length === 0) return [good('formats', 'every document has format 1, as this version writes and reads it')];
   const hint = 'Upgrade this host to the version that wrote the document: see docs/upgrading.md.';
   return above.map((one) => (one.readable ? good('formats', sayFormat(one)) : bad('formats', sayFormat(one), hint)));
+}
+
+async function hubs({ pipeline }: LoadedPipeline, { hubs: clients }: Services): Promise<DoctorFinding[]> {
+  // The global place reads and writes them.
+  if (pipeline.part?.place === 'shard') return [];
+  const { publishes, ingests } = wholeOf(pipeline);
+  const asked = [
+    ...new Set(publishes.map(({ to }) => to)).values().map((hub) => ({ hub, group: undefined })),
+    ...ingests.map(({ from, consumerGroup }) => ({ hub: from, group: consumerGroup })),
+  ];
+  const ask = async ({ hub, group }: (typeof asked)[number]): Promise<void> => {
+    await clients.check(hub, group);
+    if (group !== undefined) await clients.positions(hub, group).assertFit();
+  };
+  return Promise.all(
+    asked.map(({ hub, group }) =>
+      within(() => ask({ hub, group })).then(
+        () => good('event hubs', `${hub} answers, and this identity may ${group === undefined ? 'send' : 'read'}`),
+        (error: unknown) => failedFinding('event hubs', error),
+      ),
+    ),
+  );
 }
 
 async function storage(loaded: LoadedPipeline, services: Services, { signal }: Context): Promise<DoctorFinding[]> {
@@ -279,10 +327,27 @@ function viewFindings(name: string, view: View | undefined, declared: ReadonlySe
   return findings;
 }
 
-async function leases(context: Context, expirationMs: number): Promise<DoctorFinding[]> {
+async function leases(
+  context: Context,
+  expirationMs: number,
+  { pipeline }: LoadedPipeline,
+  { place }: Services,
+): Promise<DoctorFinding[]> {
   const inventory = await openLeases(context);
+  const lost = lostGroups(inventory, pipeline).map(({ prefix, leases: of }) =>
+    doubtful(
+      'leases',
+      `${plural(of.length, 'lease')} of a container that was deleted, or deleted and created again (${prefix})`,
+      'What derives from its documents is still there: run `millrace projections verify --repair`. Then delete these leases.',
+    ),
+  );
   if (!inventory.groups.some(({ own }) => own))
-    return [doubtful('leases', 'the pipeline has none yet', 'Start a host: it creates them.')];
+    return [
+      ...lost,
+      (await leasesWereLost(inventory, place.state, pipeline.name))
+        ? bad('leases', LOST, LOST_HINT)
+        : doubtful('leases', 'the pipeline has none yet', 'Start a host: it creates them.'),
+    ];
   const rows = await leaseRows(chooseGroups(inventory), { expirationMs, stuckMs: STUCK_MS });
   const findings = rows
     .filter(({ state }) => state !== 'owned' && state !== 'split')
@@ -293,7 +358,8 @@ async function leases(context: Context, expirationMs: number): Promise<DoctorFin
         'Run `millrace leases list --check` to see what to do.',
       ),
     );
-  return findings.length > 0 ? findings : [good('leases', `${plural(rows.length, 'lease')}, all owned by hosts`)];
+  const all = [...lost, ...findings];
+  return all.length > 0 ? all : [good('leases', `${plural(rows.length, 'lease')}, all owned by hosts`)];
 }
 
 /** What running hosts report of themselves. */
@@ -358,7 +424,7 @@ async function letters(services: Services): Promise<DoctorFinding[]> {
   const [oldest] = all;
   if (!oldest) return [good('dead letters', 'none')];
   return [
-    doubtful(
+    bad(
       'dead letters',
       `${plural(all.length, 'change')} parked, the first at ${oldest.firstAt}`,
       'See `millrace dead-letters list`. Fix the cause and run `millrace dead-letters redrive`, or discard them.',
@@ -373,9 +439,7 @@ async function jobs({ workspace }: Context): Promise<DoctorFinding[]> {
   try {
     const { failed: lost, waiting } = await (await workspace.jobs()).counts();
     if (lost > 0)
-      return [
-        doubtful('jobs', `${plural(lost, 'job')} failed after all retries`, 'Run `millrace jobs list` to see why.'),
-      ];
+      return [bad('jobs', `${plural(lost, 'job')} failed after all retries`, 'Run `millrace jobs list` to see why.')];
     return [good('jobs', `their datastore answers; ${waiting} waiting`)];
   } catch (error) {
     return [failedFinding('jobs', error)];

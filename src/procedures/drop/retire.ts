@@ -8,12 +8,13 @@ import { feedReaders, sourcesOf } from '../../pipeline/pipeline.ts';
 import { type Pipeline, projectionId } from '../../pipeline/specs.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { type View, type ViewVersion, Views } from '../../engine/views/views.ts';
-import { openFeed } from '../../runtime/open-feed.ts';
+import { LeaseLost } from '../../feed/leases/lease.ts';
+import { type Parts, openFeed } from '../../runtime/open-feed.ts';
 import { removeMarker } from '../../runtime/hosts/staged-host.ts';
 import type { Screen } from '../screen.ts';
-import { type DropOptions, type Dropped, removeVersion } from './drop.ts';
+import { type OpenPlace, inPlaces, placesOf } from '../../runtime/places.ts';
+import { type DropOptions, type Dropped, assertUnused, removeEverywhere } from './drop.ts';
 import { operationsError } from '../errors.ts';
-import { type InPlace, allPlaces, projectionMayHold } from '../projections/in-places.ts';
 
 /** After this time no host that still declares the version writes for it. */
 export const RETIRE_MS = VIEWS_REFRESH_MS + WRITE_BOUND_MS + LANDING_BOUND_MS;
@@ -78,7 +79,7 @@ export async function retire(
   options: RetireOptions,
   { version, unread }: Retirable,
 ): Promise<Dropped & { leases: number }> {
-  const { services, loaded, name, signal, progress, screen, clock = systemClock } = options;
+  const { services, loaded, name, signal, screen, clock = systemClock } = options;
   const views = new Views(services.global.state, loaded.pipeline.name);
   if (version === undefined) {
     await views.forget(name, ({ current, staged, previous }) => !current && !staged && !previous);
@@ -96,28 +97,34 @@ export async function retire(
       throw signal.aborted ? abortReason(signal) : error;
     });
   }
-  const removed = { documents: 0, state: 0, leases: 0 };
-  const places = await allPlaces(options);
-  const sinks = new Set(projectionMayHold(places, version.container));
-  for (const place of places) {
-    const of = { ...place, name, version: version.version, signal, progress };
-    const { documents, state } = await removeVersion(of, sinks.has(place) ? version.container : undefined);
-    removed.documents += documents;
-    removed.state += state;
-    for (const container of unread) removed.leases += await removeLeases(place, container);
-  }
+  const of = { name, version: version.version };
+  const own = (stored: View): void => assertUnused(stored, of);
+  const removed = await removeEverywhere({ ...options, ...of, own }, version.container);
+  const leases = await inFeeds(options, unread, removeLeases);
   await views.forget(name, ({ current, staged, previous }) => !current && !staged && previous !== null);
-  return { projection: projectionId({ name, version: version.version }), ...removed };
+  return { projection: projectionId(of), ...removed, leases };
 }
 
 function retired(view: View, current: ViewVersion, now: number): View {
   const readableUntil = new Date(now + RETIRE_MS).toISOString();
   const previous = { ...current, replacedAt: new Date(now).toISOString(), readableUntil };
-  return { ...view, current: null, previous, paused: null, flips: view.flips + 1 };
+  return { ...view, current: null, previous, paused: null, promotions: view.promotions + 1 };
+}
+
+/** Works on the feeds of containers in all places, and adds up. */
+export async function inFeeds(
+  parts: Parts,
+  containers: readonly string[],
+  work: (place: OpenPlace, container: string) => Promise<number>,
+): Promise<number> {
+  const counts = await inPlaces(await placesOf(parts).list(), (place) =>
+    Promise.all(containers.map((container) => work(place, container))),
+  );
+  return counts.flat().reduce((total, of) => total + of, 0);
 }
 
 /** A lease that a host with an older pipeline writes meanwhile is left to it. */
-async function removeLeases(place: InPlace, container: string): Promise<number> {
+async function removeLeases(place: OpenPlace, container: string): Promise<number> {
   const feed = await leasesOf(place, container);
   let removed = 0;
   for (const lease of feed?.all ?? []) {
@@ -125,7 +132,7 @@ async function removeLeases(place: InPlace, container: string): Promise<number> 
       await feed?.store.remove(lease);
       removed += 1;
     } catch (error) {
-      if (failureOf(error).kind !== 'precondition') throw error;
+      if (!(error instanceof LeaseLost)) throw error;
     }
   }
   if (feed) await removeMarker(place.services, feed.prefix);
@@ -133,7 +140,7 @@ async function removeLeases(place: InPlace, container: string): Promise<number> 
 }
 
 /** The leases of a container's feed; undefined: the place doesn't have the container. */
-export async function leasesOf(place: InPlace, container: string) {
+export async function leasesOf(place: OpenPlace, container: string) {
   try {
     const { leases: store, prefix } = await openFeed(place, container, { host: 'retire' });
     return { store, prefix, all: await store.list() };

@@ -6,11 +6,11 @@ import { LETTER_BODIES } from '../../engine/dead-letters/letter-bodies.ts';
 import type { SinkDocument } from '../../access/document-access.ts';
 import { type Count, type PlaceParts, all } from './erase-options.ts';
 import type { Owned } from './owned.ts';
-import { removeFrom } from './remove-documents.ts';
+import { removeFrom } from './remove-by-query.ts';
 
 const FIELDS = 'pk,kind,container,key,document,tenant,parts,blob'.split(',').map((field) => `c.${field}`);
 
-interface Part {
+interface LetterPart {
   readonly id: string;
   readonly pk: string;
 }
@@ -52,10 +52,10 @@ export async function removeKept(owned: Owned, count: Count, options: PlaceParts
 export async function partsByName({
   services,
   signal,
-}: Pick<PlaceParts, 'services' | 'signal'>): Promise<Map<string, Part[]>> {
-  const found = new Map<string, Part[]>();
+}: Pick<PlaceParts, 'services' | 'signal'>): Promise<Map<string, LetterPart[]>> {
+  const found = new Map<string, LetterPart[]>();
   const query = "SELECT c.id, c.pk FROM c WHERE c.kind = 'dead-letter-part'";
-  for await (const part of fetchAll<Part>(services.place.state, query, signal, { anyFormat: true })) {
+  for await (const part of fetchAll<LetterPart>(services.place.state, query, signal, { anyFormat: true })) {
     const name = part.id.slice(0, part.id.lastIndexOf('.'));
     found.set(name, [...(found.get(name) ?? []), part]);
   }
@@ -63,7 +63,10 @@ export async function partsByName({
 }
 
 /** The JSON of a change from its parts; cut off if one is missing. */
-export async function textOf(parts: readonly Part[], state: PlaceParts['services']['place']['state']): Promise<string> {
+export async function textOf(
+  parts: readonly LetterPart[],
+  state: PlaceParts['services']['place']['state'],
+): Promise<string> {
   const numbered = parts.toSorted((a, b) => numberOf(a) - numberOf(b));
   const read: Buffer[] = [];
   for (const { id, pk } of numbered)
@@ -71,7 +74,7 @@ export async function textOf(parts: readonly Part[], state: PlaceParts['services
   return Buffer.concat(read).toString('utf8');
 }
 
-const numberOf = ({ id }: Part): number => Number(id.slice(id.lastIndexOf('.') + 1));
+const numberOf = ({ id }: LetterPart): number => Number(id.slice(id.lastIndexOf('.') + 1));
 
 /** Undefined: a crash cut it off, or its content isn't Millrace's. The search looks at its text. */
 function parsed(text: string | undefined): unknown {

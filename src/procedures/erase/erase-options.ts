@@ -1,4 +1,4 @@
-import type { ErasableStore } from '../../archive/blobs/blob-store.ts';
+import type { ErasableStore } from '../../access/blob-store.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Jobs } from '../../jobs/jobs.ts';
 import type { Model } from '../../model/model.ts';

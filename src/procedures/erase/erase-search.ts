@@ -11,7 +11,7 @@ import { HOLD } from '../../archive/holds.ts';
 import { isShared, isTenant, placeOf } from '../../archive/blobs/layout.ts';
 import { partsByName, textOf } from './erase-letters.ts';
 import { type ErasePlace, type EraseParts, inPlace } from './erase-options.ts';
-import { type ErasedContainer, containersOf } from './erased-containers.ts';
+import { type ErasedContainer, containersOf } from './containers-to-erase.ts';
 import { namedRows } from './erase-tables.ts';
 import { isForTenant, isNamed, namesIn } from './names.ts';
 
@@ -33,7 +33,7 @@ export interface SearchOptions extends EraseParts {
 }
 
 /** Records that only Millrace writes, and that repeat nothing of the application's documents. */
-const PAPERS = new Set(['millrace.status', 'millrace.running']);
+const PAPERS = new Set(['millrace.status', 'millrace.run']);
 
 export async function searchEverything(options: SearchOptions): Promise<Searched> {
   const { services, signal, store, jobs } = options;
@@ -115,8 +115,8 @@ class Search {
   }
 
   /** A host writes its report again and again, so any word of it doesn't count. */
-  #isPaper({ type, arguments: given, result, ...document }: Readonly<Record<string, unknown>>): boolean {
-    if (type === 'millrace.audit') return isNamed([given, result], this.#names);
+  #isPaper({ type, kept, arguments: given, result, ...document }: Readonly<Record<string, unknown>>): boolean {
+    if (type === 'millrace.run' && kept) return isNamed([given, result], this.#names);
     return PAPERS.has(String(type)) && isForTenant({ ...document, given }, this.#options.asked.tenant);
   }
 

@@ -3,19 +3,19 @@ import { kindOf } from '../../base/format.ts';
 import { isObject } from '../../base/json.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
-import { backlogPartition } from '../../engine/deferred/cosmos-store.ts';
+import { deferredPartition } from '../../engine/deferred/cosmos-store.ts';
 import { type QueueEntry, REGISTER, type Register, bundleId, headId } from '../../engine/deferred/documents.ts';
 import type { SinkDocument } from '../../access/document-access.ts';
 import { type Count, type PlaceParts, all, inPlace } from './erase-options.ts';
 import { removeKept } from './erase-letters.ts';
 import { isForTenant, isNamed, namesIn, renamed } from './names.ts';
 import type { Owned } from './owned.ts';
-import { removeFrom } from './remove-documents.ts';
+import { removeFrom } from './remove-by-query.ts';
 
 /** What the certificate calls these records, by their kind. */
 const PLACES: Readonly<Record<string, string>> = {
   deadLetter: 'dead letters',
-  backlog: 'changes set aside',
+  deferred: 'changes deferred',
   archived: 'archive entries',
   status: 'reports of hosts',
   tenantsizes: 'counts of documents',
@@ -41,7 +41,8 @@ export async function removeState(
   const places = new Map<string, number>();
   const goes = (document: SinkDocument): boolean => {
     const kind = kindOf(document);
-    if (kind === 'audit' && isNamed([document['arguments'], document['result']], names)) audits.add(document.id);
+    if (kind === 'run' && document['kept'] && isNamed([document['arguments'], document['result']], names))
+      audits.add(document.id);
     return kind !== undefined && isGone(document, kind, owned, queues, asked.tenant);
   };
   const from = { container: services.place.state, keyPaths: [['pk']] };
@@ -55,9 +56,9 @@ export async function removeState(
   for (const [place, some] of places) count(place, all(some));
   count('state', { found: found - removed, removed: 0 });
   // A bundle that is still there needs it.
-  if (found === removed) count('changes set aside', all((await queuesOf(options, true)).length));
+  if (found === removed) count('changes deferred', all((await queuesOf(options, true)).length));
   for (const id of audits) {
-    await rewrite(services.global.state, { id, pk: 'audit' }, (stored: SinkDocument | undefined) => {
+    await rewrite(services.global.state, { id, pk: 'runs' }, (stored: SinkDocument | undefined) => {
       if (!stored) return stored;
       const { arguments: given, result, ...rest } = withoutSystemFields(stored);
       return {
@@ -91,7 +92,7 @@ function isGone(
       return owned.hasPublished(document);
     case 'deadLetter':
       return owned.hasLetter(document);
-    case 'backlog':
+    case 'deferred':
       return (
         queues.has(id) ||
         queues.has(id.slice(0, id.lastIndexOf('|') + 1)) ||
@@ -106,13 +107,13 @@ function isGone(
 }
 
 /**
- * The tenant's queues in the backlogs of the pipeline. `forget`: they leave the registers. That comes last, because only
+ * The tenant's queues. `forget`: they leave the registers. That comes last, because only
  * the register says whose a bundle is.
  */
 async function queuesOf({ loaded, services, asked }: PlaceParts, forget = false): Promise<QueueEntry[]> {
   const found: QueueEntry[] = [];
   for (const source of loaded.model.containers) {
-    const at = { id: REGISTER, pk: backlogPartition(loaded.pipeline.name, source.name) };
+    const at = { id: REGISTER, pk: deferredPartition(loaded.pipeline.name, source.name) };
     await rewrite(services.place.state, at, (stored: Pick<Register, 'queues'> | undefined) => {
       const own = stored?.queues.filter(({ tenant }) => tenant === asked.tenant) ?? [];
       found.push(...own);

@@ -1,7 +1,8 @@
 import type { Container } from '@azure/cosmos';
+import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
 import type { ErasureRecord } from '../../engine/erasures/record.ts';
 import { type LongOperation, type PassOptions, untilQuiet } from '../../engine/erasures/stop.ts';
-import { readRunning } from '../running.ts';
+import { GONE_MS, readRunning } from '../journal/runs.ts';
 
 export interface WaitOptions extends Omit<PassOptions, 'running' | 'signal'> {
   readonly state: Container;
@@ -18,9 +19,9 @@ const NOT_WAITED_FOR = new Set([
 
 /** Resolves when no process acts any more on what it read before this call (ERASE-S8). */
 export const passed =
-  ({ state, ...options }: WaitOptions) =>
+  (options: WaitOptions) =>
   (signal: AbortSignal): Promise<void> =>
-    untilQuiet({ ...options, signal, running: () => writing(state, signal) });
+    untilQuiet({ ...options, signal, running: () => writing(options, signal) });
 
 /**
  * The first wait of an erasure: resolves when no process applies a change of the tenant that it read before the record
@@ -32,10 +33,10 @@ export const stopped =
     if (state === 'stopping') await passed(options)(signal);
   };
 
-/** Also those that look dead: clocks differ. The note of a dead one expires after three minutes. */
-async function writing(state: Container, signal: AbortSignal): Promise<LongOperation[]> {
-  const running = await readRunning(state, signal, -Infinity);
+/** Also those that look dead, for three minutes and what clocks differ. */
+async function writing({ state, clock }: WaitOptions, signal: AbortSignal): Promise<LongOperation[]> {
+  const running = await readRunning(state, signal, clock.now(), 2 * GONE_MS + CLOCK_SKEW_MS);
   return running
     .filter(({ verb }) => !NOT_WAITED_FOR.has(verb))
-    .map(({ id, verb, actor, since }) => ({ id, what: `${verb} of ${actor} since ${since}` }));
+    .map(({ id, verb, actor, at }) => ({ id, what: `${verb} of ${actor} since ${at}` }));
 }

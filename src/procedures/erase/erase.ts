@@ -1,22 +1,19 @@
 // Erases a tenant (docs/SPEC-erase.md): stops its changes, removes everything, searches, and certifies.
-import { randomUUID } from 'node:crypto';
 import type { Container } from '@azure/cosmos';
 import { eraseFromArchive } from '../../archive/erase.ts';
 import { Holds } from '../../archive/holds.ts';
-import { formatOf } from '../../base/format.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { ErasureRecord, ErasureRecords } from '../../engine/erasures/record.ts';
 import type { Settings } from '../../base/settings.ts';
 import type { SinkDocument } from '../../access/document-access.ts';
-import { type LockDocument, type ProcedureLockOptions, whileLocked } from '../lock.ts';
+import { type LockOptions, whileLocked } from '../journal/lock.ts';
 import { type Certificate, Certificates, begun, certified } from './certificate.ts';
-import { addArchived, addOwned, removeDerived, removeStored } from './erase-containers.ts';
+import { addArchived, addOwned, removeDerived, removeStored } from './erase-documents.ts';
 import { reactionOf, removeJobs } from './erase-jobs.ts';
 import { type Count, type EraseParts, type ErasePlace, type PlaceParts, all } from './erase-options.ts';
 import { type SearchedPlaces, type Searched, searchEverything } from './erase-search.ts';
 import { removeState } from './erase-state.ts';
 import { removeRows } from './erase-tables.ts';
-import { sharedError } from '../../base/shared-errors.ts';
 import { operationsError } from '../errors.ts';
 import { Owned } from './owned.ts';
 
@@ -41,38 +38,25 @@ const ROUNDS = 4;
  */
 export async function erase(options: EraseOptions): Promise<Certificate> {
   const { services, loaded, actor, clock, signal } = options;
-  const lock = {
-    state: services.global.state,
-    pipeline: loaded.pipeline.name,
-    actor,
-    holder: randomUUID(),
-    clock,
-    signal,
-  };
+  const lock = { state: services.global.state, pipeline: loaded.pipeline.name, actor, clock, signal };
   return whileNoOtherErases(lock, (locked) =>
     new Erasure({ ...options, signal: AbortSignal.any([signal, locked]) }).run(),
   );
 }
 
-interface Lock extends Pick<ProcedureLockOptions, 'actor' | 'holder' | 'clock' | 'signal'> {
+interface Lock extends Pick<LockOptions, 'actor' | 'clock' | 'signal'> {
   readonly state: Container;
   readonly pipeline: string;
 }
 
 /** Runs `work` while no other process erases a tenant of the pipeline. @throws MillraceError `under-way` */
-export async function whileNoOtherErases<T>(
+export const whileNoOtherErases = <T>(
   { state, pipeline, ...by }: Lock,
   work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const refusal = (held: LockDocument | undefined): Error =>
-    sharedError(
-      'under-way',
-      held
-        ? `An erasure of ${pipeline} runs: ${held.actor} renewed it at ${held.renewedAt}`
-        : `Another erasure of ${pipeline} has just begun`,
-    );
-  return whileLocked(state, { kind: 'erasing', of: pipeline, format: formatOf('erasing'), refusal, ...by }, work);
-}
+): Promise<T> =>
+  whileLocked(state, { kind: 'erasing', of: pipeline, what: `An erasure of ${pipeline}`, ...by }, ({ signal }) =>
+    work(signal),
+  );
 
 class Erasure {
   readonly #options: EraseOptions;

@@ -1,5 +1,5 @@
 // The archived documents of one tenant, for its export.
-import type { BlobStore } from '../../archive/blobs/blob-store.ts';
+import type { BlobStore } from '../../access/blob-store.ts';
 import { findArchived, isEntryOf } from '../../archive/read/archived-line.ts';
 import { type Identities, identityOf } from '../../archive/read/identities.ts';
 import { mayHold } from '../../archive/blobs/layout.ts';

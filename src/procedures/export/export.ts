@@ -1,5 +1,5 @@
 // Everything that Millrace and the application store of one tenant.
-import type { BlobStore } from '../../archive/blobs/blob-store.ts';
+import type { BlobStore } from '../../access/blob-store.ts';
 import { Identities } from '../../archive/read/identities.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
@@ -12,7 +12,7 @@ import { isOfTenants } from '../../pipeline/tenant.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { LetterBodyDamaged, letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
 import { letterId, letterPartition } from '../../engine/dead-letters/letter-document.ts';
-import { OWN_TYPE } from '../../feed/reading/mapper.ts';
+import { isOwn } from '../../cosmos/own-documents.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import type { Container } from '../../model/model.ts';
 import { READ_LAG_MS } from '../../runtime/open-engine.ts';
@@ -93,11 +93,9 @@ async function* documentsOf(container: Container, options: PlaceOptions): AsyncG
 async function* hotOf(container: Container, { services, asked, signal }: PlaceOptions): AsyncGenerator<Doc> {
   const stored = services.place.database.container(container.name);
   for await (const document of storedDocuments<Doc>(stored, container, asked, { signal }))
+    // Millrace's own repeat what documents have, or have nothing of the tenant's.
     if (!isOwn(document)) yield document;
 }
-
-/** Contributions, tombstones and placeholders repeat what documents have, or have nothing of the tenant's. */
-const isOwn = ({ type }: Doc): boolean => typeof type === 'string' && type.startsWith(OWN_TYPE);
 
 function line(
   { name, types }: Container,

@@ -3,6 +3,7 @@ import { type FeedRange, sayRange } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { without } from '../../feed/reading/position.ts';
 import { plural } from '../table.ts';
+import { LOST, LOST_HINT } from './lost.ts';
 import type { LeaseGroup, LeaseInventory } from './groups.ts';
 import { type LeaseRow, type RowOptions, leaseRows } from './lease-rows.ts';
 
@@ -23,6 +24,8 @@ const LOCK_MS = 60_000;
 interface CheckOptions extends RowOptions {
   /** After so many milliseconds without a write to any lease of a container, its hosts count as absent. */
   readonly absentMs: number;
+  /** The pipeline has run and has no lease. */
+  readonly lost: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -35,7 +38,9 @@ export async function checkLeases(
   const rows = await leaseRows(inventory.groups, options, now);
   const findings = [
     ...(await containerFindings(inventory, options.signal)),
-    ...neverStarted(inventory),
+    ...(options.lost
+      ? [{ severity: 'error' as const, code: 'leases-lost', message: LOST, hint: LOST_HINT }]
+      : neverStarted(inventory)),
     ...inventory.groups.flatMap((group) => [
       ...absence(group, { boundMs: options.absentMs, now }),
       ...groupFindings(group, now),

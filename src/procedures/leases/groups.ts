@@ -3,7 +3,7 @@ import type { FeedRange } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { ridOf } from '../../cosmos/rid.ts';
 import { feedModeOf } from '../../pipeline/all-versions.ts';
-import { feedReaders, sourcesOf } from '../../pipeline/pipeline.ts';
+import { feedContainers } from '../../runtime/lease-positions.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
 import type { LeaseContent, LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
 import { readDocument } from '../../feed/leases/dialects/read.ts';
@@ -15,7 +15,7 @@ import { Partitions } from '../../feed/leases/partitions.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Context } from '../context.ts';
-import { leaseNameOf } from '../../runtime/hosts/processor-name.ts';
+import { leaseNameOf, processorName } from '../../runtime/hosts/processor-name.ts';
 import { operationsError, NAME_MONITORED_ACCOUNT } from '../errors.ts';
 import { pipelineIfAny } from '../pipeline-if-any.ts';
 import { sharedError } from '../../base/shared-errors.ts';
@@ -114,7 +114,7 @@ export async function openLeases({
     opened.set(name, found);
     return found;
   };
-  const read = pipeline ? sourceNames(pipeline) : [];
+  const read = pipeline ? feedContainers(pipeline) : [];
   const sources = new Map<string, LeasedSource>();
   for (const name of read) {
     const definition = known.find((of) => of.name === name);
@@ -150,14 +150,6 @@ export async function openLeases({
   const hasPipeline = pipeline !== undefined;
   return { leases, hasPipeline, sources, about, namedPrefix, ridPrefix, groups: groups.toSorted(byPrefix) };
 }
-
-const sourceNames = (pipeline: Pipeline): string[] => [
-  ...new Set(
-    feedReaders(pipeline)
-      .flatMap(sourcesOf)
-      .map(({ container }) => container),
-  ),
-];
 
 /** A lease's prefix ends before the last `..`; that of a marker or lock before its suffix. */
 function prefixOf(id: string): string {
@@ -201,6 +193,13 @@ function contentOf(
 }
 
 const EMPTY = 'Set LEASES_CONTAINER to the container that holds the leases: this one is empty.';
+
+/** The pipeline's leases of containers that its database no longer has. Those of other shards are of other databases. */
+export const lostGroups = ({ groups }: Pick<LeaseInventory, 'groups'>, pipeline: Pipeline): LeaseGroup[] =>
+  groups.filter(
+    ({ prefix, monitored, leases }) =>
+      !pipeline.part && !monitored && prefix.startsWith(processorName(pipeline)) && leases.length > 0,
+  );
 
 /** The groups of the loaded pipeline; none before a host has made its leases. */
 export const ownGroups = (inventory: LeaseInventory): LeaseGroup[] =>

@@ -8,7 +8,7 @@ import { feedWithoutSystemFields as contentOf } from '../../feed/reading/mapper.
 import { movedMarkOf, movedOwn } from '../../kinds/moved.ts';
 import { withoutGuards } from '../../kinds/embed/fields.ts';
 import { Guess } from '../../kinds/create-first.ts';
-import { untilDone } from '../../kinds/conflict.ts';
+import { changeDocument } from '../../access/change.ts';
 import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 
@@ -132,23 +132,15 @@ export class Copier {
         contentOf(left),
       ),
     };
-    let written = false;
-    await untilDone(`Document ${this.#into.container}/${id}`, async (first) => {
-      const found = await this.#guess.read(
-        first,
-        async () => (await this.#access.read(this.#into.container, place.key, [id]))[0],
-      );
-      if (found && !(await this.#mayReplace(found, moved))) return true;
-      const write = found
-        ? ({ op: 'replace', id, body, ifMatch: found._etag } as const)
-        : ({ op: 'create', id, body } as const);
-      const answer = await this.#access.commit(this.#into.container, place.key, [write]);
-      if (answer.kind === 'refused')
-        throw sharedError('document-refused', `${this.#into.container} refused ${id}: ${answer.why}`);
-      written = answer.kind === 'done';
-      return written;
-    });
-    return written;
+    const { container } = this.#into;
+    const refused = (why: string) => sharedError('document-refused', `${container} refused ${id}: ${why}`);
+    const etag = await changeDocument(
+      this.#access,
+      { container, key: place.key, id, what: `Document ${container}/${id}`, refused },
+      async (found) => (found && !(await this.#mayReplace(found, moved)) ? undefined : body),
+      (first, stored) => this.#guess.read(first, stored),
+    );
+    return etag !== undefined;
   }
 
   /** Whether the target's document may be replaced. A document of a migration in the other direction is always older. */

@@ -11,7 +11,7 @@ import {
 import type { Change } from '../../feed/reading/change.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import type { Nearing } from './nearing.ts';
-import type { Part } from './part.ts';
+import type { MigrationPart } from './part.ts';
 
 /** How far a feed is copied. */
 export interface CopyProgress {
@@ -21,7 +21,7 @@ export interface CopyProgress {
 export interface Following {
   readonly from: Container | OpenChanges;
   /** Default: the whole container. Of a feed that is open: the part for which it was opened. */
-  readonly part?: Part | undefined;
+  readonly part?: MigrationPart | undefined;
   /** Copies a page, and resolves with the number of documents written. */
   readonly copy: (changes: readonly Change[]) => Promise<number>;
   /** Called after each page, when `positions` are those after it. Throws to end the copying. */

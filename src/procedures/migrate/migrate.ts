@@ -83,19 +83,22 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { state, signal, clock = systemClock, rollback = false, readLagMs = 5_000, patienceMs } = options;
   const [from, into] = rollback ? [options.target, options.source] : [options.source, options.target];
   await assertNoErasure(options);
-  const migrations = new Migrations(state);
   const [left, right] = await Promise.all([sideOf(from), sideOf(into)]);
   const [source, target] = rollback ? [right, left] : [left, right];
   const gate = await openedGate(state, options.source.id);
-  const flipped = isThere(gate, options);
-  const record = await migrations.begin({
-    name: options.source.id,
-    into: options.target.id,
-    target: targetOf(options),
-    rollback,
-    rids: [source.rid, target.rid],
-    flipped,
-  });
+  const switched = isThere(gate, options);
+  const claim = await new Migrations(state).begin(
+    {
+      name: options.source.id,
+      into: options.target.id,
+      target: targetOf(options),
+      rollback,
+      rids: [source.rid, target.rid],
+      switched,
+    },
+    clock,
+  );
+  const record = { ...claim.now };
   const meter = new Meter();
   const access = new CosmosAccess(into.database, untilStopped(signal), meter);
   const reading = new CosmosAccess(from.database, untilStopped(signal), new Meter());
@@ -129,7 +132,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     access,
     copier,
     exists,
-    migrations,
+    save: () => claim.save(() => record),
     nearing,
     readLagMs,
     whole,
@@ -156,7 +159,8 @@ interface Work extends Omit<MigrateOptions, 'source' | 'target'> {
   readonly access: CosmosAccess;
   readonly copier: Copier;
   readonly exists: Exists;
-  readonly migrations: Migrations;
+  /** Stores the record. */
+  readonly save: () => Promise<void>;
   readonly nearing: Nearing;
   readonly clock: Clock;
   readonly readLagMs: number;
@@ -166,7 +170,7 @@ interface Work extends Omit<MigrateOptions, 'source' | 'target'> {
 
 /** As `follow` needs it: the record is stored after each page. */
 function following(
-  { state, from, copier, migrations, nearing, signal, progress }: Work,
+  { state, from, copier, save, nearing, signal, progress }: Work,
   record: MigrationRecord,
   total: { copied: number },
 ): Following {
@@ -175,7 +179,7 @@ function following(
     copy: (changes) => copier.copy(changes),
     after: async (copied) => {
       total.copied += copied;
-      await migrations.save(record);
+      await save();
       await progress?.(total.copied);
       await assertNoErasure({ state, signal });
     },
@@ -196,7 +200,7 @@ async function switchWriters(
   gate: GateDocument,
   total: { copied: number; removed: number },
 ): Promise<number> {
-  const { state, source, target, from, into, left, right, migrations, signal, clock, rollback = false } = work;
+  const { state, source, target, from, into, left, right, save, signal, clock, rollback = false } = work;
   const closedAt = clock.monotonic();
   const closing = await changeGate(state, gate, { state: 'closing', target: gate.target }, { clock });
   if (!closing) throw contended(source.id);
@@ -224,13 +228,14 @@ async function switchWriters(
       await raiseEpoch(state, into.id, right.rid, await currentEpoch(state, from.id, left.rid));
       // A rollback has to copy everything that is written to the target from here on.
       record.reverse = await positionsNow(target, signal);
-      await migrations.save(record);
     }
+    // Also where nothing is new: one that was given up, or taken over, ends here.
+    await save();
     endOrThrow();
     // If this write comes too late, writers have reopened the gate with another generation, and the write is refused.
     const next = { state: 'open', target: rollback ? { container: source.id } : targetOf(work) } as const;
-    const flipped = await changeGate(state, closing, next, { clock });
-    if (!flipped) throw contended(source.id);
+    const switched = await changeGate(state, closing, next, { clock });
+    if (!switched) throw contended(source.id);
     opened = true;
     return Math.round(clock.monotonic() - closedAt);
   } finally {

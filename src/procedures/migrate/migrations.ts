@@ -1,4 +1,5 @@
 import type { Container } from '@azure/cosmos';
+import type { Clock } from '../../base/clock.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import type { UsageError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
@@ -8,11 +9,10 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { type WriteTarget, gateTarget, isSameTarget } from '../../shards/gate/write-gate.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import { suggestion } from '../../base/near.ts';
+import { Claim, type Claimed } from '../journal/claim.ts';
 
 /** The progress of a migration; a document of the state container. Where writers write stands in the gate, not here. */
-export interface MigrationRecord {
-  readonly id: string;
-  readonly pk: 'migrations';
+export interface MigrationRecord extends Claimed {
   readonly type: 'millrace.migration';
   /** The container to migrate. */
   readonly name: string;
@@ -37,7 +37,7 @@ export interface Migration {
   readonly rollback: boolean;
   readonly rids: readonly [source: string, target: string];
   /** Writers already write to the target. */
-  readonly flipped: boolean;
+  readonly switched: boolean;
 }
 
 const PK = 'migrations';
@@ -54,38 +54,24 @@ export class Migrations {
   }
 
   /**
-   * Creates the record, or resumes the one of the same migration.
+   * Creates the record, or takes over the one of the same migration, also from a process that still runs.
    * @throws UsageError `wrong-state`, `not-found`
    */
-  async begin({ name, into, target, rollback, rids, flipped }: Migration): Promise<MigrationRecord> {
-    const known = await this.read(name);
-    const same = known?.into === into && known.rids[0] === rids[0] && known.rids[1] === rids[1];
-    if (rollback) {
-      if (!same || !flipped || !known.reverse) throw noRollback(name, into, flipped);
-      if (known.direction === 'back') return known;
-      return this.save({ ...known, direction: 'back', positions: known.reverse });
-    }
-    if (flipped) throw done(name, into);
-    if (known && !same && known.direction === 'forward') throw other(known);
-    if (known && same && known.direction === 'forward') return known;
-    return this.save({
-      id: name,
-      pk: PK,
-      type: 'millrace.migration',
-      name,
-      into,
-      target,
-      rids,
-      direction: 'forward',
-      positions: [],
-      reverse: null,
-      ...(known && same ? { again: true } : {}),
-    });
-  }
-
-  async save(record: MigrationRecord): Promise<MigrationRecord> {
-    await withRetry(() => this.#state.items.upsert({ ...record, ...formatOf('migration') }), { reads: true });
-    return record;
+  begin({ name, into, target, rollback, rids, switched }: Migration, clock: Clock): Promise<Claim<MigrationRecord>> {
+    const next = (known: MigrationRecord | undefined): Omit<MigrationRecord, keyof Claimed> => {
+      const same = known?.into === into && known.rids[0] === rids[0] && known.rids[1] === rids[1];
+      if (rollback) {
+        if (!same || !switched || !known.reverse) throw noRollback(name, into, switched);
+        return known.direction === 'back' ? known : { ...known, direction: 'back', positions: known.reverse };
+      }
+      if (switched) throw done(name, into);
+      if (known && !same && known.direction === 'forward') throw other(known);
+      if (known && same && known.direction === 'forward') return known;
+      const of = { type: 'millrace.migration', ...formatOf('migration'), name, into, target, rids } as const;
+      const again = known && same ? { again: true } : {};
+      return { ...of, direction: 'forward', positions: [], reverse: null, ...again };
+    };
+    return Claim.take(this.#state, { id: name, pk: PK }, next, { what: `The migration of ${name}`, clock });
   }
 
   /** Whether a container is being migrated, forward or back, and the writers have not been switched yet. */
@@ -135,8 +121,8 @@ export function isUnfinishedMigration(
   { target, direction }: Pick<MigrationRecord, 'target' | 'direction'>,
   now: WriteTarget,
 ): boolean {
-  const flipped = isSameTarget(now, target);
-  return direction === 'forward' ? !flipped : flipped;
+  const switched = isSameTarget(now, target);
+  return direction === 'forward' ? !switched : switched;
 }
 
 const done = (name: string, into: string): UsageError =>
@@ -158,9 +144,9 @@ const finished = ({ name, into, direction }: MigrationRecord): UsageError =>
     { hint: 'Run `millrace migrate` with `--rollback` to go back.' },
   );
 
-const noRollback = (name: string, into: string, flipped: boolean): UsageError =>
+const noRollback = (name: string, into: string, switched: boolean): UsageError =>
   sharedError(
     'not-found',
-    `There is nothing to roll back from ${into} to ${name}: ${flipped ? 'another migration came between' : `writers write to ${name}`}`,
+    `There is nothing to roll back from ${into} to ${name}: ${switched ? 'another migration came between' : `writers write to ${name}`}`,
     { hint: 'Name the container and the target (`--into`) of the last finished migration.' },
   );

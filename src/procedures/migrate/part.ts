@@ -2,7 +2,7 @@ import type { FeedOptions, SqlParameter, SqlQuerySpec } from '@azure/cosmos';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 
 /** The part of a container that is copied: the documents of some keys. */
-export interface Part {
+export interface MigrationPart {
   /** Where the feed may have documents of the part. */
   readonly ranges: readonly FeedRange[];
   /** Whether a stored document belongs to the part. The service's answer to `condition` is the same. */
@@ -19,7 +19,7 @@ export interface Part {
 /** A query of the documents of a part, or of all. */
 export function migrateQueryOf(
   select: string,
-  part: Part | undefined,
+  part: MigrationPart | undefined,
 ): [query: string | SqlQuerySpec, options: FeedOptions] {
   if (!part) return [`${select} FROM c`, {}];
   return [{ query: `${select} FROM c WHERE ${part.condition}`, parameters: [...part.parameters] }, { ...part.options }];

@@ -6,7 +6,7 @@ import type { Key } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type Copier, type Exists, type Side, movedOf } from './copy.ts';
-import { type Part, migrateQueryOf } from './part.ts';
+import { type MigrationPart, migrateQueryOf } from './part.ts';
 
 export interface Reconciled {
   /** Documents removed from the target, because the source document was deleted or now has another key. */
@@ -30,7 +30,7 @@ export interface ReconcileOptions {
   /** All documents of the target are the migration's: it is, or was before, the container that documents came from. */
   readonly whole: boolean;
   /** The documents to compare. Default: all. */
-  readonly part?: Part | undefined;
+  readonly part?: MigrationPart | undefined;
   /** Removes a document of the target. Default: deletes it, if it is as it was read. */
   readonly remove?: (document: Record<string, unknown>, key: Key) => Promise<boolean>;
   /** Documents that are on one side by right. Default: none. */

@@ -37,13 +37,13 @@ const LOOK_MS = 1_000;
  */
 export async function followLate(moving: Moving): Promise<void> {
   const { record, graceMs, clock, signal, say, readLagMs } = moving;
-  const ends = Date.parse(record.now.flippedAt ?? '') + graceMs;
+  const ends = Date.parse(record.now.switchedAt ?? '') + graceMs;
   for (let isOver = false; !isOver;) {
     isOver = clock.now() > ends;
     // The last look is after the grace, and after the lag of replicas.
     if (isOver) await clock.sleep(readLagMs, signal);
     for (const of of moving.containers) await carryOver(moving, of);
-    // After the look: a sink of all shards may show a write that landed after the last copying, and before the flip. A copy
+    // After the look: a sink of all shards may show a write that landed after the last copying, and before the switch. A copy
     // that is renewed before that is carried over would hide it.
     await renewAhead(moving);
     if (isOver) break;

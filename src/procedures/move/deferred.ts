@@ -1,6 +1,6 @@
 import type { Container } from '@azure/cosmos';
 import type { FeedRange } from '../../cosmos/ranges.ts';
-import { backlogOf } from '../../engine/deferred/registered.ts';
+import { registeredOf } from '../../engine/deferred/registered.ts';
 import { feedLsnOf } from '../../feed/reading/change.ts';
 import { asDocument } from './entries-of.ts';
 import type { MovedContainer } from './side.ts';
@@ -11,7 +11,7 @@ export interface Written {
   readonly lsn: number;
 }
 
-export interface AsideOptions {
+export interface IsDeferredOptions {
   readonly state: Container;
   /** By the names of their leases. */
   readonly pipelines: ReadonlySet<string>;
@@ -21,12 +21,12 @@ export interface AsideOptions {
 }
 
 /**
- * Whether hosts have set changes of the part aside (TEN-F1) that its feed showed up to `written`. Such a change is applied
+ * Whether hosts have deferred changes of the part (TEN-F1) that its feed showed up to `written`. Such a change is applied
  * later, by what its container has then: a document that has left would count as deleted.
  */
-export async function isSetAside({ state, pipelines, of, written, signal }: AsideOptions): Promise<boolean> {
+export async function isDeferred({ state, pipelines, of, written, signal }: IsDeferredOptions): Promise<boolean> {
   for (const pipeline of pipelines)
-    for await (const items of backlogOf(state, { pipeline, source: of.name }, signal).changes())
+    for await (const items of registeredOf(state, { pipeline, source: of.name }, signal).changes())
       for (const item of items) {
         const hash = of.hashOf(item.key);
         const shown = written.some(({ range, lsn }) => range.min <= hash && hash < range.max && feedLsnOf(item) <= lsn);

@@ -4,7 +4,7 @@ import { mapSettled } from '../../base/map-settled.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { Key } from '../../feed/reading/change.ts';
 import { ENTRY, type StoredEntry, entryOf } from '../../kinds/archive/entries.ts';
-import { mappedLevel } from '../../runtime/shard-map.ts';
+import { mappedLevel } from '../../runtime/places.ts';
 import { keyJson } from '../../shards/keys/key-type.ts';
 import type { KeySpan } from '../../shards/keys/spans.ts';
 import type { MapFacts } from '../../shards/map/documents.ts';

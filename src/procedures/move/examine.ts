@@ -116,7 +116,7 @@ function refuseBeside(moves: readonly MoveDocument[], { shard }: Mapping, target
     ({ step, from, to }) => (step === 'copying' || step === 'cancelling') && (from === target.id || to === shard),
   );
   if (opposite) throw sharedError('under-way', `The move ${opposite.id} of ${opposite.keys} copies between them`);
-  const leaving = moves.find(({ step, from }) => step === 'flipped' && from === target.id);
+  const leaving = moves.find(({ step, from }) => step === 'switched' && from === target.id);
   if (leaving)
     throw sharedError('under-way', `The move ${leaving.id} of ${leaving.keys} has just left it`, {
       hint: 'Wait until that move has ended: run its command again if its process has died.',

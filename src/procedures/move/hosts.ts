@@ -10,7 +10,7 @@ import { type ReadersOptions, leaseReadersOf, renewTenures } from '../../feed/le
 import { lsnOf, overlaps } from '../../feed/reading/position.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { operationsError } from '../errors.ts';
-import { type Written, isSetAside } from './deferred.ts';
+import { type Written, isDeferred } from './deferred.ts';
 import { type OwnLeases, ownLeases } from './behind.ts';
 import type { MovedContainer } from './side.ts';
 
@@ -18,7 +18,7 @@ import type { MovedContainer } from './side.ts';
 interface Behind {
   readonly leases: readonly string[];
   /** Their positions have passed changes that they will apply later. */
-  readonly aside: boolean;
+  readonly deferred: boolean;
 }
 
 const POLL_MS = 250;
@@ -60,10 +60,10 @@ export class MoveHosts {
     const written = await this.#written(of.part.ranges);
     const { hostname } = new URL(this.#of.endpoint);
     for (const since = clock.monotonic(); ; await clock.sleep(POLL_MS, signal)) {
-      const { leases, aside } = await this.#behind(stores, of, written);
-      if (leases.length === 0 && !aside) return;
+      const { leases, deferred } = await this.#behind(stores, of, written);
+      if (leases.length === 0 && !deferred) return;
       const { id, database } = this.#of.monitored;
-      const what = `${aside ? 'changes that are set aside' : leases.join(', ')} of ${database.id}/${id}`;
+      const what = `${deferred ? 'changes that are deferred' : leases.join(', ')} of ${database.id}/${id}`;
       if (clock.monotonic() - since > patienceMs) throw hostsBehind(ownLeases(leases, hostname), what);
       await waiting(`${what}${whyOf(ownLeases(leases, hostname))}`);
     }
@@ -74,11 +74,11 @@ export class MoveHosts {
     const behind = leases.filter(({ range, position }) =>
       written.some((one) => overlaps(one.range, range) && lsnOf(position) < one.lsn),
     );
-    if (behind.length > 0) return { leases: behind.map(({ id }) => id), aside: false };
-    // After the positions: what a position has passed was applied, parked, or set aside before (TEN-F4).
+    if (behind.length > 0) return { leases: behind.map(({ id }) => id), deferred: false };
+    // After the positions: what a position has passed was applied, parked, or deferred before (TEN-F4).
     const { state, signal } = this.#options;
     const pipelines = new Set(leases.map(({ id }) => id.slice(0, id.indexOf('.'))));
-    return { leases: [], aside: await isSetAside({ state, pipelines, of, written, signal }) };
+    return { leases: [], deferred: await isDeferred({ state, pipelines, of, written, signal }) };
   }
 
   /** Where the last change of each range is. */

@@ -1,15 +1,15 @@
 import type { PartitionKeyDefinition } from '@azure/cosmos';
 import { isObject } from '../../base/json.ts';
-import { effectivePartitionKey } from '../../cosmos/epk.ts';
-import { keyHash } from '../../cosmos/key-hash.ts';
+import { effectivePartitionKey } from '../../cosmos/effective-partition-key.ts';
+import { keyHash } from '../../cosmos/key-definition.ts';
 import { splitPath } from '../../cosmos/paths.ts';
 import { FULL_RANGE, type FeedRange } from '../../cosmos/ranges.ts';
-import { OWN_TYPE } from '../../feed/reading/mapper.ts';
+import { isOwn, notOwn } from '../../cosmos/own-documents.ts';
 import { encodeKey, keyJson } from '../../shards/keys/key-type.ts';
 import { type KeySpan, covers } from '../../shards/keys/spans.ts';
 import type { MapFacts } from '../../shards/map/documents.ts';
 import { exclusionOf } from '../../shards/query/exclusion.ts';
-import type { Part } from '../migrate/part.ts';
+import type { MigrationPart } from '../migrate/part.ts';
 
 /**
  * The source documents of some keys in a sharded container. Documents that Millrace derives are none: the hosts of the
@@ -20,7 +20,7 @@ export function keyedPart(
   span: KeySpan,
   path: string,
   definition: PartitionKeyDefinition | undefined,
-): Part {
+): MigrationPart {
   const field = splitPath(path);
   const property = propertyOf(path);
   const { conditions, parameters } = exclusionOf(map, [span], property);
@@ -67,7 +67,7 @@ export function codeOf({ keyType }: Pick<MapFacts, 'keyType'>, value: unknown): 
 
 /** What `isDerived` says, without documents that count as deleted. */
 const SOURCES = [
-  `NOT (IS_STRING(c.type) AND STARTSWITH(c.type, "${OWN_TYPE}"))`,
+  notOwn('c'),
   'NOT IS_DEFINED(c._src)',
   'NOT IS_DEFINED(c._mr["by"])',
   'NOT IS_DEFINED(c._mr["rows"])',
@@ -76,7 +76,7 @@ const SOURCES = [
 
 /** Documents of Millrace's own types, copies and aggregates. */
 export function isDerived(document: Readonly<Record<string, unknown>>): boolean {
-  const { type, _src: source, _mr: own } = document;
-  if ((typeof type === 'string' && type.startsWith(OWN_TYPE)) || source !== undefined) return true;
+  const { _src: source, _mr: own } = document;
+  if (isOwn(document) || source !== undefined) return true;
   return isObject(own) && (own['by'] !== undefined || own['rows'] !== undefined);
 }

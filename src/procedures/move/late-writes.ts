@@ -32,9 +32,9 @@ export interface LateWrite extends Identity {
   readonly target?: Stored;
 }
 
-/** The named late writes of a move that has ended, with both versions. @throws as `settleLate` */
+/** The named late writes of a move that has ended, with both versions. @throws as `resolveLate` */
 export async function lateWrites(options: MoveOptions, id: string): Promise<LateWrite[]> {
-  const moving = await openEnded(options, id, (found) => MoveRecord.asRead(options.maps, found));
+  const moving = await openEnded(options, id, (found) => MoveRecord.asRead(found));
   return Promise.all(moving.record.now.parked.map((one) => lateWrite(moving, one)));
 }
 
@@ -49,12 +49,12 @@ async function lateWrite(moving: Moving, one: Identity): Promise<LateWrite> {
 }
 
 /**
- * Settles named late writes. With `source` the late version becomes the target's, as no event: the source's hosts had it as
+ * Resolves named late writes. With `source` the late version becomes the target's, as no event: the source's hosts had it as
  * one. Then the source's document goes as at the end of a move. When none is left, the keys are no strays any more. What was
- * written meanwhile stays named. Resolves with what was settled.
+ * written meanwhile stays named. Returns what was resolved.
  * @throws MillraceError `not-found`, `under-way`, `move-elsewhere`
  */
-export async function settleLate(
+export async function resolveLate(
   options: MoveOptions,
   id: string,
   keep: Keep,
@@ -63,19 +63,19 @@ export async function settleLate(
   const { maps, clock = systemClock } = options;
   const moving = await openEnded(options, id, (found) => MoveRecord.resume(maps, found, { clock, force: true }));
   const { record, map, from } = moving;
-  const settled: Identity[] = [];
-  for (const one of record.now.parked.filter(chosen)) if (await settle(moving, one, keep)) settled.push(one);
+  const resolved: Identity[] = [];
+  for (const one of record.now.parked.filter(chosen)) if (await resolve(moving, one, keep)) resolved.push(one);
   await acknowledged(moving, from);
-  for (const one of settled) {
+  for (const one of resolved) {
     if (keep === 'source') await carryLettersOf(moving, containerOf(moving, one.container), one);
     await removeMarker(moving, one);
   }
-  const ended = new Set(settled.map(canonical));
+  const ended = new Set(resolved.map(canonical));
   await dropLetters(moving, from, (one) => ended.has(canonical(one)));
   const left = record.now.parked.filter((one) => !ended.has(canonical(one)));
   if (left.length === 0) await map.clearStrays(from.shard, mapKeysOf(map, record.now));
   await record.save({ parked: left });
-  return settled;
+  return resolved;
 }
 
 /** @throws MillraceError `not-found`, `under-way`, `move-elsewhere` */
@@ -122,9 +122,9 @@ async function bothOf(moving: Moving, { container, key, id }: Identity) {
 }
 
 /** False: one of both was written meanwhile. */
-async function settle(moving: Moving, one: Identity, keep: Keep): Promise<boolean> {
+async function resolve(moving: Moving, one: Identity, keep: Keep): Promise<boolean> {
   const { of, sources, source, target } = await bothOf(moving, one);
-  // It was deleted by hand, or settled by a process that died before it stored that.
+  // It was deleted by hand, or resolved by a process that died before it stored that.
   if (!source) return true;
   if (keep === 'source' && !(await carry(moving, one, source, target))) return false;
   return sources.markGone(source, { epoch: progressOf(moving, of).epoch ?? 0 });

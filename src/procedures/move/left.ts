@@ -14,7 +14,7 @@ export async function leftBy(
   // A move that was ended by hand is run again.
   if (!(error instanceof MillraceError) || error.code === 'overtaken' || signal.aborted) return error;
   const { id, keys, step, containers } = record.now;
-  if (step === 'flipped' || step === 'clearing')
+  if (step === 'switched' || step === 'clearing')
     return saying(
       error,
       `The map gives ${keys} to ${shownLocation(to.shard.location)} already; the same command finishes.`,

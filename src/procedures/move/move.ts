@@ -13,7 +13,7 @@ import { clearSource, clearTarget, followLate } from './clear.ts';
 import { takeCold } from './cold.ts';
 import { compareSides } from './switch/compare.ts';
 import { countCold } from './entries-of.ts';
-import { type SwitchPaused, changeOver } from './switch/switch.ts';
+import { type SwitchPaused, switchOwner } from './switch/switch.ts';
 import { assertAlone, assertFreeOfOthers, examineMove } from './examine.ts';
 import { leftBy } from './left.ts';
 import { type MoveOptions, type MovePlaces, movePlacesOf } from './options.ts';
@@ -88,7 +88,7 @@ export async function moveMapping(options: MoveOptions, mapping: Mapping, target
   }
   const moving = movingOf(options, record, places, containers);
   try {
-    return resultOf(moving, await work(moving, options.flipped));
+    return resultOf(moving, await work(moving, options.switched));
   } catch (error) {
     throw await leftBy(moving, error, giveUp);
   }
@@ -123,7 +123,7 @@ export async function planMove(
 /**
  * Ends a move before the map gives the keys to the target, and removes the copies. With `graceMs` it also removes those that
  * a process of the move still writes within that time: it may have slept, or be cut off.
- * @throws MillraceError `not-found`, `move-flipped`, `under-way`
+ * @throws MillraceError `not-found`, `move-switched`, `under-way`
  */
 export async function cancelMove(options: MoveOptions, id: string): Promise<Moved> {
   const { map, maps, signal, clock = systemClock, takeOver: force = false } = options;
@@ -133,9 +133,9 @@ export async function cancelMove(options: MoveOptions, id: string): Promise<Move
   const containers = await movedContainers(map, found, places);
   await map.settle();
   const mapping = await mappingOfMove(map, found);
-  const isFlipped = mapping?.shard === found.to && mapping.status === 'online';
-  if (isFlipped || !['copying', 'cancelling'].includes(found.step))
-    throw operationsError('move-flipped', `The move ${id} of ${found.keys} can't be cancelled: ${found.step}`);
+  const isSwitched = mapping?.shard === found.to && mapping.status === 'online';
+  if (isSwitched || !['copying', 'cancelling'].includes(found.step))
+    throw operationsError('move-switched', `The move ${id} of ${found.keys} can't be cancelled: ${found.step}`);
   const moving = movingOf(options, await MoveRecord.resume(maps, found, { clock, force }), places, containers);
   await cancel(moving, options.graceMs ?? 0);
   return resultOf(moving);
@@ -168,8 +168,8 @@ async function cancel(moving: Moving, graceMs: number): Promise<void> {
   await end(moving, 'cancelled');
 }
 
-/** From the stored step on. Resolves with the pause, if this run has changed over. */
-async function work(moving: Moving, flipped: () => void = () => undefined): Promise<SwitchPaused | undefined> {
+/** From the stored step on. Resolves with the pause, if this run has switched. */
+async function work(moving: Moving, switched: () => void = () => undefined): Promise<SwitchPaused | undefined> {
   const { map, record, clock, say, to, from } = moving;
   let paused: SwitchPaused | undefined;
   if (record.now.step === 'cancelling') throw underWay(record.now);
@@ -182,12 +182,12 @@ async function work(moving: Moving, flipped: () => void = () => undefined): Prom
     else {
       await say('preparing');
       await prepare(moving);
-      paused = await copyAndChangeOver(moving);
+      paused = await copyAndSwitch(moving);
     }
-    await record.save({ step: 'flipped', flippedAt: new Date(clock.now()).toISOString() });
+    await record.save({ step: 'switched', switchedAt: new Date(clock.now()).toISOString() });
   }
-  flipped();
-  if (record.now.step === 'flipped') {
+  switched();
+  if (record.now.step === 'switched') {
     await say('the map gives the keys to the target');
     await followLate(moving);
     await acknowledged(moving, from);
@@ -203,7 +203,7 @@ async function work(moving: Moving, flipped: () => void = () => undefined): Prom
   return paused;
 }
 
-async function copyAndChangeOver(moving: Moving): Promise<SwitchPaused> {
+async function copyAndSwitch(moving: Moving): Promise<SwitchPaused> {
   const { containers, to, say } = moving;
   await say('copying');
   for (const of of containers) await copyOn(moving, of, 'near');
@@ -216,7 +216,7 @@ async function copyAndChangeOver(moving: Moving): Promise<SwitchPaused> {
   await takeCold(moving);
   for (const of of containers) await copyOn(moving, of, 'near');
   await say('changing over');
-  return changeOver(moving);
+  return switchOwner(moving);
 }
 
 async function end(moving: Moving, step: 'done' | 'cancelled'): Promise<void> {

@@ -1,7 +1,7 @@
 // What all steps of a move work with.
 import { mappingOfMove } from './spans.ts';
 import type { Container } from '@azure/cosmos';
-import type { BlobStore } from '../../archive/blobs/blob-store.ts';
+import type { BlobStore } from '../../access/blob-store.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isObject } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
@@ -28,13 +28,13 @@ export interface MoveTimes {
   /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
   readonly readLagMs: number;
   /**
-   * For how long after the flip late writes may land on the source, milliseconds. Default 150,000: longer than a router
+   * For how long after the switch late writes may land on the source, milliseconds. Default 150,000: longer than a router
    * uses a mapping, and than its request takes.
    */
   readonly graceMs: number;
   /** How long to wait for routers before writes go on, milliseconds. Default 10,000. */
   readonly silentMs: number;
-  /** How long the first try of the change-over may hold writes, milliseconds; each further one twice as long. Default 1,000. */
+  /** How long the first try of the switch may hold writes, milliseconds; each further one twice as long. Default 1,000. */
   readonly holdMs: number;
   /** How long to wait for hosts, and for silent routers in all, milliseconds. Default 600,000. */
   readonly patienceMs: number;
@@ -110,7 +110,7 @@ export const saveProgress = (
   more: Parameters<MoveRecord['save']>[0] = {},
 ): Promise<void> => record.save({ ...more, containers: { [name]: progress } });
 
-/** Writes copies that count as the versions that they are copied from, until they are renewed after the flip. */
+/** Writes copies that count as the versions that they are copied from, until they are renewed after the switch. */
 export function copierOf(moving: Moving, of: MovedContainer): Copier {
   return new Copier(of.left, of.right, accessTo(moving, moving.to), () => Promise.resolve(true), {
     epoch: progressOf(moving, of).epoch ?? 0,

@@ -34,7 +34,7 @@ export interface MoveOptions extends Partial<MoveTimes> {
   /** The range of which the mapping is a batch. */
   readonly range?: BatchOf;
   /** Called when the map gives the keys to the target. */
-  readonly flipped?: () => void;
+  readonly switched?: () => void;
   /** Called with each step that begins, and while it waits. */
   readonly say?: (text: string) => void | Promise<void>;
 }

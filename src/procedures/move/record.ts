@@ -9,14 +9,15 @@ import type { RangePosition } from '../../feed/reading/position.ts';
 import { type KeySpan, spansOverlap } from '../../shards/keys/spans.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { WAIT_FOR_MOVE } from '../errors.ts';
+import { Claim, type Claimed } from '../journal/claim.ts';
 
 /**
- * - `copying`: the map gives the keys to the source. Until the flip the move can be cancelled
- * - `flipped`: the map gives the keys to the target; the source is followed until the grace ends
+ * - `copying`: the map gives the keys to the source. Until the switch the move can be cancelled
+ * - `switched`: the map gives the keys to the target; the source is followed until the grace ends
  * - `clearing`: the source's documents are removed
  * - `cancelling`: the target's documents are removed
  */
-export type MoveStep = 'copying' | 'flipped' | 'clearing' | 'done' | 'cancelling' | 'cancelled';
+export type MoveStep = 'copying' | 'switched' | 'clearing' | 'done' | 'cancelling' | 'cancelled';
 
 /** How far a container is moved. */
 export interface ContainerProgress {
@@ -31,9 +32,7 @@ export interface ContainerProgress {
 }
 
 /** A move of keys from one shard to another; a document beside the maps. */
-export interface MoveDocument extends KeySpan {
-  readonly id: string;
-  readonly pk: string;
+export interface MoveDocument extends KeySpan, Claimed {
   readonly type: 'millrace.move';
   readonly map: string;
   /** The keys, for people. */
@@ -42,15 +41,12 @@ export interface MoveDocument extends KeySpan {
   readonly from: string;
   readonly to: string;
   readonly step: MoveStep;
-  /** The process that works on it; another one may take it over. */
-  readonly worker: string;
-  /** ISO 8601 UTC. When the process last stored progress. */
-  readonly aliveAt: string;
+  /** ISO 8601 UTC. */
   readonly startedAt: string;
-  readonly flippedAt?: string;
+  readonly switchedAt?: string;
   readonly endedAt?: string;
   readonly containers: Readonly<Record<string, ContainerProgress>>;
-  /** Documents that were written to the source after the flip, while the target had them in a version of its own. */
+  /** Documents that were written to the source after the switch, while the target had them in a version of its own. */
   readonly parked: readonly Identity[];
   /** The range of which it is a batch, and how many keys its documents had when it began. */
   readonly range?: BatchOf;
@@ -64,8 +60,8 @@ export interface BatchOf {
 export const isUnfinished = ({ step }: MoveDocument): boolean => step !== 'done' && step !== 'cancelled';
 
 /** Whether the map gives the keys to the target. */
-export const isFlipped = ({ step }: MoveDocument): boolean =>
-  step === 'flipped' || step === 'clearing' || step === 'done';
+export const isSwitched = ({ step }: MoveDocument): boolean =>
+  step === 'switched' || step === 'clearing' || step === 'done';
 
 /** The token of the lock that a move has on its mapping. */
 export const ownerOf = ({ id }: Pick<MoveDocument, 'id'>): string => `move-${id}`;
@@ -96,19 +92,16 @@ export async function movesOf(maps: Container, map: string, signal: AbortSignal)
 
 /** The stored record of one move, as one process changes it. */
 export class MoveRecord {
-  readonly #maps: Container;
+  readonly #claim: Claim<MoveDocument> | undefined;
   readonly #clock: Clock;
-  readonly #worker = randomUUID();
-  /** Containers are copied side by side, and each stores how far it is. */
-  #saving: Promise<unknown> = Promise.resolve();
   /** What the next save stores too. */
   #unsaved: MoveDocument['containers'] = {};
   /** By the monotonic clock. */
   #savedAt = -Infinity;
   now: MoveDocument;
 
-  private constructor(maps: Container, now: MoveDocument, clock: Clock) {
-    this.#maps = maps;
+  private constructor(now: MoveDocument, clock: Clock, claim?: Claim<MoveDocument>) {
+    this.#claim = claim;
     this.#clock = clock;
     this.now = now;
   }
@@ -118,29 +111,23 @@ export class MoveRecord {
     facts: Pick<MoveDocument, 'map' | 'keys' | 'low' | 'high' | 'from' | 'to' | 'containers' | 'range'>,
     clock: Clock = systemClock,
   ): Promise<MoveRecord> {
-    const at = new Date(clock.now()).toISOString();
-    const document: MoveDocument = {
+    const startedAt = new Date(clock.now()).toISOString();
+    const at = { id: randomUUID().slice(0, 8), pk: partitionOf(facts.map) };
+    const of = {
       ...facts,
-      id: randomUUID().slice(0, 8),
-      pk: partitionOf(facts.map),
       type: 'millrace.move',
       ...formatOf('move'),
       step: 'copying',
-      worker: '',
-      aliveAt: at,
-      startedAt: at,
+      startedAt,
       parked: [],
-    };
-    const record = new MoveRecord(maps, document, clock);
-    const first = { ...document, worker: record.#worker };
-    await rewrite(maps, document, (stored?: MoveDocument) => stored ?? first);
-    record.now = first;
-    return record;
+    } as const;
+    const claim = await Claim.take<MoveDocument>(maps, at, () => of, { what: whatOf({ ...at, ...facts }), clock });
+    return new MoveRecord(claim.now, clock, claim);
   }
 
   /** To look at a move: this process is not the one that works on it, and can't save. */
-  static asRead(maps: Container, found: MoveDocument): MoveRecord {
-    return new MoveRecord(maps, found, systemClock);
+  static asRead(found: MoveDocument): MoveRecord {
+    return new MoveRecord(found, systemClock);
   }
 
   /** Goes on with a move whose process has died. @throws MillraceError `under-way` if it has stored progress lately */
@@ -149,12 +136,13 @@ export class MoveRecord {
     found: MoveDocument,
     { clock = systemClock, force = false }: { readonly clock?: Clock; readonly force?: boolean } = {},
   ): Promise<MoveRecord> {
-    const record = new MoveRecord(maps, found, clock);
-    record.now = await record.#rewrite((stored) => {
+    const next = (stored: MoveDocument | undefined): MoveDocument => {
+      if (!stored) throw sharedError('not-found', `The record of the move ${found.id} was removed`);
       if (!force && !isSilent(stored, clock.now())) throw underWay(stored);
-      return { ...stored, worker: record.#worker };
-    });
-    return record;
+      return stored;
+    };
+    const claim = await Claim.take(maps, found, next, { what: whatOf(found), clock });
+    return new MoveRecord(claim.now, clock, claim);
   }
 
   /**
@@ -163,19 +151,31 @@ export class MoveRecord {
    */
   static async abandon(maps: Container, found: MoveDocument, clock: Clock = systemClock): Promise<boolean> {
     const { after } = await rewrite(maps, found, (stored?: MoveDocument): MoveDocument | undefined =>
-      stored?.worker === found.worker && isSilent(stored, clock.now()) ? { ...stored, worker: '' } : stored,
+      stored?.holder === found.holder && isSilent(stored, clock.now()) ? { ...stored, holder: '' } : stored,
     );
-    return after?.worker === '';
+    return after?.holder === '';
   }
 
   /**
    * Stores progress, with `containers` only those that have some.
    * @throws MillraceError `overtaken` if another process has taken the move over
    */
-  save(change: Partial<Pick<MoveDocument, 'step' | 'flippedAt' | 'endedAt' | 'containers' | 'parked'>> = {}) {
-    const saved = this.#saving.then(() => this.#save(change));
-    this.#saving = saved.catch(() => undefined);
-    return saved;
+  async save({
+    containers,
+    ...change
+  }: Partial<Pick<MoveDocument, 'step' | 'switchedAt' | 'endedAt' | 'containers' | 'parked'>> = {}): Promise<void> {
+    if (!this.#claim) throw underWay(this.now);
+    const at = this.#clock.monotonic();
+    let unsaved = this.#unsaved;
+    await this.#claim.save((stored) => {
+      unsaved = this.#unsaved;
+      return { ...stored, ...change, containers: { ...stored.containers, ...unsaved, ...containers } };
+    });
+    this.#savedAt = at;
+    // There may be more meanwhile.
+    if (this.#unsaved === unsaved) this.#unsaved = {};
+    const { now } = this.#claim;
+    this.now = { ...now, containers: { ...now.containers, ...this.#unsaved } };
   }
 
   /** Progress that is stored with the next save; at once if the last one was so long ago that the process may seem silent. */
@@ -184,32 +184,9 @@ export class MoveRecord {
     this.now = { ...this.now, containers: { ...this.now.containers, ...containers } };
     if (this.#clock.monotonic() - this.#savedAt > SAVED_MS) await this.save();
   }
-
-  async #save({ containers, ...change }: Partial<MoveDocument>): Promise<void> {
-    const unsaved = this.#unsaved;
-    const at = this.#clock.monotonic();
-    const now = await this.#rewrite((stored) => {
-      if (stored.worker !== this.#worker)
-        throw sharedError('overtaken', `Another process goes on with the move ${stored.id} of ${stored.keys}`, {
-          retryable: false,
-        });
-      return { ...stored, ...change, containers: { ...stored.containers, ...unsaved, ...containers } };
-    });
-    this.#savedAt = at;
-    // There may be more meanwhile.
-    if (this.#unsaved === unsaved) this.#unsaved = {};
-    this.now = { ...now, containers: { ...now.containers, ...this.#unsaved } };
-  }
-
-  async #rewrite(change: (stored: MoveDocument) => MoveDocument): Promise<MoveDocument> {
-    const { id, pk } = this.now;
-    const { after } = await rewrite(this.#maps, { id, pk }, (stored?: MoveDocument): MoveDocument => {
-      if (!stored) throw sharedError('not-found', `The record of the move ${id} was removed`);
-      return { ...change(stored), aliveAt: new Date(this.#clock.now()).toISOString() };
-    });
-    return after;
-  }
 }
+
+const whatOf = ({ id, keys }: Pick<MoveDocument, 'id' | 'keys'>): string => `The move ${id} of ${keys}`;
 
 export const underWay = ({ id, keys, step }: MoveDocument): Error =>
   sharedError('under-way', `The move ${id} of ${keys} is under way: ${step}`, { hint: WAIT_FOR_MOVE });

@@ -5,8 +5,8 @@ import { canonical } from '../../base/json.ts';
 import { once } from '../../base/once.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { failureOf } from '../../cosmos/failure.ts';
-import { effectivePartitionKey } from '../../cosmos/epk.ts';
-import { keyHash } from '../../cosmos/key-hash.ts';
+import { effectivePartitionKey } from '../../cosmos/effective-partition-key.ts';
+import { keyHash } from '../../cosmos/key-definition.ts';
 import { splitPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { type OpenChanges, openChanges } from '../../feed/processor/read-changes.ts';
@@ -15,7 +15,7 @@ import type { Shard, ShardMap } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import type { KeySpan } from '../../shards/keys/spans.ts';
 import type { Side } from '../migrate/copy.ts';
-import type { Part } from '../migrate/part.ts';
+import type { MigrationPart } from '../migrate/part.ts';
 import { keyedPart } from './keyed-part.ts';
 
 /** A shard, as a move works on it. */
@@ -34,7 +34,7 @@ export interface MovedContainer {
   readonly target: Container;
   readonly left: Side;
   readonly right: Side;
-  readonly part: Part;
+  readonly part: MigrationPart;
   /** The source's feed of the part. It stays open, so that a reading within the pause is one request a range. */
   readonly feed: () => Promise<OpenChanges>;
   /** Where a full key of the source is in its feed. */

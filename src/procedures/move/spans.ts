@@ -1,9 +1,12 @@
 // The keys of mappings and of moves, as codes.
 import { encodeKey } from '../../shards/keys/key-type.ts';
 import { type KeySpan, isSameSpan } from '../../shards/keys/spans.ts';
-import type { InspectedMapping, Mapping, ShardMap } from '../../shards/index.ts';
+import type { InspectedMapping, KeyValue, ShardMap } from '../../shards/index.ts';
 
-export function spanOf({ keyType }: ShardMap, { key, low, high }: Pick<Mapping, 'key' | 'low' | 'high'>): KeySpan {
+type Keys = Readonly<Record<'key' | 'low' | 'high', KeyValue>>;
+
+/** @throws UsageError `shard-key-invalid` */
+export function spanOf({ keyType }: Pick<ShardMap, 'keyType'>, { key, low, high }: Partial<Keys>): KeySpan {
   if (key !== undefined) return { low: encodeKey(keyType, key), high: encodeKey(keyType, key) };
   return {
     low: low === undefined ? '' : encodeKey(keyType, low),

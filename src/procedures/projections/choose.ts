@@ -1,17 +1,22 @@
+import { isReplayed } from '../../pipeline/kind-facts.ts';
 import {
   type CustomSpec,
   type DerivedSpec,
+  type EffectSpec,
   type EmbedSpec,
   type IngestSpec,
   type OutsideSpec,
   type Pipeline,
   type ProjectionSpec,
+  type PublishSpec,
   type ReactSpec,
   type ReplayedSpec,
   isOutside,
   projectionId,
 } from '../../pipeline/specs.ts';
 import { feedReaders } from '../../pipeline/pipeline.ts';
+import { touchedBy } from '../../pipeline/touched.ts';
+import type { Model } from '../../model/model.ts';
 import { suggestion } from '../../base/near.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 
@@ -73,7 +78,8 @@ export function findSink({ effects }: Pipeline, given: string): SinkSpec | undef
 export function chooseReplayed(pipeline: Pipeline, given: string): ReplayedSpec {
   const { embeds, effects, publishes } = pipeline;
   const found = find([...embeds, ...effects, ...publishes], given);
-  if (found?.kind !== 'react') return found ?? chooseProjection(pipeline, given);
+  if (!found) return chooseProjection(pipeline, given);
+  if (isReplayed(found)) return found;
   throw sharedError(
     'unsupported',
     `${projectionId(found)} is a reaction, so it runs again only for documents that you list`,
@@ -81,6 +87,19 @@ export function chooseReplayed(pipeline: Pipeline, given: string): ReplayedSpec 
       hint: `Run \`millrace projections rerun ${found.name} --key '["…"]' --ids a,b --dry-run\`.`,
     },
   );
+}
+
+/**
+ * A projection that keeps a record of its effects for each document, because others write into the documents too.
+ * @throws UsageError `unsupported`, `not-found`
+ */
+export function chooseNoted(pipeline: Pipeline, model: Model, given: string): ReplayedSpec {
+  const found = find([...pipeline.effects, ...pipeline.publishes], given) ?? chooseReplayed(pipeline, given);
+  const isEffect = pipeline.effects.some((spec) => spec === found) || found.kind === 'publish';
+  if (isEffect && touchedBy(found as EffectSpec | PublishSpec, pipeline, model)) return found;
+  throw sharedError('unsupported', `${projectionId(found)} keeps no records of its effects`, {
+    hint: 'Name a projection with effects, and in `source()` the fields that others write: ignore.',
+  });
 }
 
 /** A reaction. */
@@ -105,6 +124,7 @@ export function projectionTargetOf(spec: ReplayedSpec): string {
   if (spec.kind === 'publish') return `event hub ${spec.to}`;
   if (spec.kind === 'send') return `the sink of ${spec.name}`;
   if (spec.kind === 'table') return `the tables of ${spec.name}`;
+  if (spec.kind === 'react') return `the effects of ${spec.name}`;
   return spec.kind === 'custom' ? `the data of ${spec.name}` : spec.into.container;
 }
 

@@ -1,34 +1,24 @@
-import type { Database } from '@azure/cosmos';
+import { ruOfReplay } from '../../pipeline/kind-facts.ts';
+import type { Container, Database } from '@azure/cosmos';
 import { z } from 'zod';
 import { withRetry } from '../../cosmos/retry.ts';
 import { typeRules } from '../../pipeline/discriminator.ts';
 import type { ReplayedSpec, SourceRef, SourceRules } from '../../pipeline/specs.ts';
 import { sourcesOf } from '../../pipeline/pipeline.ts';
+import { ENTRY } from '../../kinds/archive/entries.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
 
 /** RU to read one document with a query or from the feed. */
 export const RU_A_READ = 0.1;
-/**
- * RU to read a change and write what is derived from it, by docs/benchmarks.md (BENCH-B2 to BENCH-B4), rounded up. A custom
- * runner is taken for a copy. A send, a table and a publish write outside of the account.
- */
-export const RU_A_DOCUMENT: Readonly<Record<ReplayedSpec['kind'], number>> = {
-  copy: 15,
-  aggregate: 16,
-  reference: 15,
-  embed: 25,
-  custom: 15,
-  send: 1,
-  table: 1,
-  publish: 1,
-};
+/** What the record of an effect costs for a document that has none: a read and a write. */
+export const RU_A_NOTE = 6.5;
 
 export const rateInput = {
   ruPerSecond: z.number().positive().optional().describe('most request units a second to spend (default: no limit)'),
 };
 
-/** The number of source documents by the service's count, and the RU to read and write each of them once. */
+/** The number of source documents by the service's count, archived ones included, and the RU to read and write each of them once. */
 export async function estimate(
   spec: ReplayedSpec,
   services: Pick<Services, 'place'>,
@@ -37,8 +27,26 @@ export async function estimate(
 ): Promise<{ documents: number; ru: number }> {
   let documents = 0;
   for (const of of sourcesOf(spec))
-    for (const database of databases(of.container)) documents += await countDocuments(of, database, rules);
-  return { documents, ru: documents * RU_A_DOCUMENT[spec.kind] };
+    for (const database of databases(of.container))
+      documents +=
+        (await countDocuments(of, database, rules)) +
+        (await countArchived(of, database.container(services.place.state.id)));
+  return { documents, ru: documents * ruOfReplay(spec) };
+}
+
+/** The number of documents of a type that the archive has, by its entries in the state container. */
+export async function countArchived({ container, type }: SourceRef, state: Container): Promise<number> {
+  const query = {
+    query: `SELECT VALUE COUNT(1) FROM c WHERE c.type = '${ENTRY}' AND c.state = 'archived' AND c.source.container = @container AND c.source.type = @type`,
+    parameters: [
+      { name: '@container', value: container },
+      { name: '@type', value: type },
+    ],
+  };
+  const { resources } = await withRetry(() => state.items.query<number>(query).fetchAll(), { reads: true }).catch(
+    throwMissing(state),
+  );
+  return resources[0] ?? 0;
 }
 
 /** The number of documents of a type, by the service's count; with `before`, of those that were last written before. */

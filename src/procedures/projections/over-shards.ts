@@ -1,7 +1,7 @@
 // What a comparison in one place of a pipeline over shards reads, and where.
 import type { Container, Database } from '@azure/cosmos';
 import { joinsShards, partOf, wholeOf } from '../../pipeline/places.ts';
-import type { EffectSpec, OutsideSpec, Pipeline, ProjectionSpec } from '../../pipeline/specs.ts';
+import type { DerivedSpec, OutsideSpec, Pipeline, ProjectionSpec } from '../../pipeline/specs.ts';
 import { placeDatabase } from '../../runtime/place-containers.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
@@ -14,19 +14,21 @@ type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 export function comparedHere(pipeline: Pipeline): Pipeline {
   const { part } = pipeline;
   if (!part) return pipeline;
-  const together = (spec: ProjectionSpec): boolean => joinsShards(spec, pipeline);
-  const isTogether = (spec: EffectSpec): boolean => spec.kind === 'table' && joinsShards(spec, pipeline);
-  const effects = pipeline.effects.filter((spec) => !isTogether(spec));
-  const own = pipeline.projections.filter((spec) => !together(spec));
-  return part.place === 'shard'
-    ? { ...pipeline, projections: own, effects }
-    : {
-        ...pipeline,
-        projections: [...own, ...part.whole.projections.filter(together)],
-        effects: [...effects, ...part.whole.effects.filter(isTogether)],
-        // What the shards have archived counts too.
-        archives: part.whole.archives,
-      };
+  const isTogether = (spec: DerivedSpec): boolean => joinsShards(spec, pipeline);
+  const of = ({ projections, effects }: Pipeline, together: boolean) => ({
+    projections: projections.filter((spec) => isTogether(spec) === together),
+    effects: effects.filter((spec) => isTogether(spec) === together),
+  });
+  const own = of(pipeline, false);
+  if (part.place === 'shard') return { ...pipeline, ...own };
+  const all = of(part.whole, true);
+  return {
+    ...pipeline,
+    projections: [...own.projections, ...all.projections],
+    effects: [...own.effects, ...all.effects],
+    // What the shards have archived counts too.
+    archives: part.whole.archives,
+  };
 }
 
 /** The databases that have documents of a container: for one of the shards, seen from the global place, every shard's. */
@@ -35,8 +37,7 @@ export async function databasesOf(
   services: Services,
 ): Promise<(container: string) => readonly Database[]> {
   const own = [placeDatabase(pipeline, services)];
-  if (!isOverShards(pipeline, services)) return () => own;
-  const shards = (await services.shards()).map(({ place }) => place.database);
+  const shards = (await shardsFrom(pipeline, services))?.map(({ place }) => place.database) ?? own;
   return (container) => (pipeline.part?.inShards.has(container) ? shards : own);
 }
 
@@ -46,9 +47,8 @@ export async function letterStates(
   pipeline: Pipeline,
   services: Services,
 ): Promise<readonly Container[]> {
-  const isTogether = spec.kind !== 'send' && joinsShards(spec, pipeline);
-  if (!isTogether || !isOverShards(pipeline, services)) return [services.place.state];
-  return (await services.shards()).map(({ place }) => place.state);
+  const shards = joinsShards(spec, pipeline) ? await shardsFrom(pipeline, services) : undefined;
+  return (shards ?? [services]).map(({ place }) => place.state);
 }
 
 /** The places whose hosts read a container for the comparison of this place, each with its part. */
@@ -57,14 +57,12 @@ export async function projectionReadersOf(
   services: Services,
   container: string,
 ): Promise<readonly { readonly loaded: Loaded; readonly services: Services }[]> {
-  if (!isOverShards(pipeline, services) || !pipeline.part?.inShards.has(container))
-    return [{ loaded: { pipeline, model }, services }];
+  const shards = pipeline.part?.inShards.has(container) ? await shardsFrom(pipeline, services) : undefined;
+  if (!shards) return [{ loaded: { pipeline, model }, services }];
   const loaded = { pipeline: partOf(wholeOf(pipeline), model, 'shard'), model };
-  return (await services.shards()).map((shard) => ({ loaded, services: shard }));
+  return shards.map((shard) => ({ loaded, services: shard }));
 }
 
-const isOverShards = (
-  pipeline: Pipeline,
-  services: Services,
-): services is Services & Required<Pick<Services, 'shards'>> =>
-  pipeline.part?.place === 'global' && services.shards !== undefined;
+/** Every shard, as the global place sees them. Undefined: this is another place. */
+const shardsFrom = async ({ part }: Pipeline, services: Services): Promise<readonly Services[] | undefined> =>
+  part?.place === 'global' ? services.shards?.() : undefined;

@@ -13,6 +13,6 @@ export async function open(name: string, { workspace }: Context) {
   const { state } = (await workspace.services()).global;
   const spec = chooseDeclared(pipeline, name);
   const views = new Views(state, pipeline.name);
-  await views.adopt(pipeline.projections);
+  await views.adopt(pipeline);
   return { pipeline, spec, views };
 }

@@ -48,7 +48,7 @@ export async function backTables({
   const container = (await spec.to.back?.(signal, keepMs)) ?? '';
   await new Views(services.global.state, loaded.pipeline.name).change(spec.name, (view) => ({
     ...view,
-    flips: view.flips + 1,
+    promotions: view.promotions + 1,
   }));
   return { projection: projectionId(spec), container, ...(await previousOf(spec, signal)), heldMs: 0 };
 }

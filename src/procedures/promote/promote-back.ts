@@ -8,14 +8,14 @@ import { type Previous, type View, Views } from '../../engine/views/views.ts';
 import type { Start } from '../../feed/reading/source.ts';
 import { type Parts, openFeed } from '../../runtime/open-feed.ts';
 import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
-import { placesOf } from '../projections/in-places.ts';
+import { placesOf } from '../../runtime/places.ts';
 import { operationsError } from '../errors.ts';
 import { type FreezeOptions, whileFrozen } from './freeze.ts';
-import { type PromoteOptions, type Promoted, assertNothingNewParked, flip, promoted } from './promote.ts';
+import { type PromoteOptions, type Promoted, asPromoted, assertNothingNewParked, promoted } from './promote.ts';
 
 /**
  * Makes the kept version current again (REB-V25): freeze; when all hosts have seen that, let the kept version alone read
- * what a host that died may have applied to the other one only, and what hosts have set aside; switch with one conditional write. The version that was
+ * what a host that died may have applied to the other one only, and what hosts have deferred; switch with one conditional write. The version that was
  * current is kept from then on. May be stopped at any point and run again: a version that is current stays so.
  * @throws UsageError `no-way-back`, `parked-in-new`; `under-way`, `too-slow`
  */
@@ -32,7 +32,7 @@ export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
     return promoted(view, name, 0);
   }
   keptOf(view, name, version);
-  if (view && !options.evenParked) await assertNothingNewParked(view, spec, await placesOf(options, spec));
+  if (view && !options.evenParked) await assertNothingNewParked(view, spec, await placesOf(options).of(spec));
 
   const { after, heldMs, staged } = await whileFrozen(
     views,
@@ -45,15 +45,23 @@ export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
       };
       const host = await StagedHosts.open({ ...options, purpose, startsIn });
       try {
-        // After the positions: what these have passed is applied, or set aside.
-        await host.applySetAside(frozen.signal);
+        // After the positions: what these have passed is applied, or deferred.
+        await host.applyDeferred(frozen.signal);
         await host.drained(frozen.signal);
         const switched = await views.change(name, (of) => {
           // First: another run may have switched, and then keeps another version.
           frozen.assertOwn(of.previous ?? {});
           // Its grace may have ended since the freeze: hosts have stood still, so it is as exact as before.
-          const { container, type, reads } = of.previous ?? keptOf(of, name, version);
-          return flip(of, { version, container, type, reads }, keepMs);
+          const kept = of.previous ?? keptOf(of, name, version);
+          const {
+            replacedAt: _,
+            readableUntil: __,
+            keptUntil: ___,
+            notKept: ____,
+            frozenUntil: _____,
+            ...again
+          } = kept;
+          return asPromoted(of, again, keepMs);
         });
         return { after: switched, heldMs: frozen.heldMs(), staged: host };
       } catch (error) {

@@ -6,7 +6,8 @@ import { plural } from '../table.ts';
 import { type FreezeOptions, whileFrozen } from './freeze.ts';
 import { type RebuildOptions, rebuildPurpose, sayStaged } from '../rebuild/rebuild.ts';
 import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
-import { type InPlace, lettersIn, placesOf } from '../projections/in-places.ts';
+import { type PipelinePlace, placesOf } from '../../runtime/places.ts';
+import { lettersIn } from '../projections/in-places.ts';
 import { operationsError } from '../errors.ts';
 
 /** How long readers may still read the version before. */
@@ -51,7 +52,7 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
     await StagedHosts.forget({ ...options, purpose });
     return promoted(options.keepMs === 0 ? await keepNoLonger(views, spec.name) : view, spec.name, 0);
   }
-  if (!options.evenParked) await assertNothingNewParked(view, spec, await placesOf(options, spec));
+  if (!options.evenParked) await assertNothingNewParked(view, spec, await placesOf(options).of(spec));
   await using staged = await StagedHosts.open({ ...options, purpose, resumes: true });
   do await staged.drained(signal);
   while (!(await staged.follow()));
@@ -67,7 +68,7 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
         const now = stagedOf(of, spec.name, spec.version);
         frozen.assertOwn(now);
         const { phase: _, since: __, frozenUntil: ___, ...version } = now;
-        return flip({ ...of, staged: null }, version, options.keepMs);
+        return asPromoted({ ...of, staged: null }, version, options.keepMs);
       });
       return { after: switched, heldMs: frozen.heldMs() };
     },
@@ -92,7 +93,7 @@ export const stagedPart = ({
 });
 
 /** Makes a version current, and the one that was current the previous one. */
-export function flip(view: View, version: ViewVersion, keepMs = 0): View {
+export function asPromoted(view: View, version: ViewVersion, keepMs = 0): View {
   const now = Date.now();
   const at = (ms: number): string => new Date(now + ms).toISOString();
   const before = { replacedAt: at(0), readableUntil: at(LONGEST_READ_S * 1_000) };
@@ -101,7 +102,7 @@ export function flip(view: View, version: ViewVersion, keepMs = 0): View {
     ...view,
     current: version,
     previous: view.current && { ...view.current, ...before, ...keptUntil },
-    flips: view.flips + 1,
+    promotions: view.promotions + 1,
   };
 }
 
@@ -134,7 +135,7 @@ export function assertFilled(view: View | undefined, name: string, version: numb
     });
   }
   stagedOf(view, name, version);
-  if (view.staged.phase === 'filling') {
+  if (view.staged.phase === 'filling' || view.staged.phase === 'resetting') {
     throw operationsError('not-caught-up', `${name} can't be promoted: ${sayStaged(view.staged)}`, {
       hint: `Wait until the rebuild ends, or resume it with \`millrace projections rebuild ${name}@${version}\`.`,
     });
@@ -145,7 +146,7 @@ export function assertFilled(view: View | undefined, name: string, version: numb
 export async function assertNothingNewParked(
   { current }: View,
   { name, version: next }: Pick<ProjectionSpec, 'name' | 'version'>,
-  places: readonly InPlace[],
+  places: readonly PipelinePlace[],
 ): Promise<void> {
   const of = async (version: number | undefined) =>
     version === undefined ? [] : lettersIn(places, projectionId({ name, version }));

@@ -1,3 +1,4 @@
+import { MillraceError } from '../../base/errors.ts';
 import type { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
 
 export interface FillOptions {
@@ -26,4 +27,25 @@ export async function fill(staged: StagedHosts, { cold, signal, progress }: Fill
     clearInterval(reporting);
   }
   report();
+}
+
+/** What a version has missed of an all-versions feed can't be known. */
+export const isUnfollowed = (error: unknown): error is MillraceError =>
+  error instanceof MillraceError && (error.code === 'retention-passed' || error.code === 'position-lost');
+
+/**
+ * Builds something, or continues to. Where the feed was not followed, `undo` takes back what was built, and it begins
+ * again. `undo` leaves it staged until it is done, so that the next run continues either (REB-V13).
+ */
+export async function followed<T extends object>(
+  build: () => Promise<T>,
+  undo: () => Promise<unknown>,
+): Promise<T & { readonly startedOver?: string }> {
+  try {
+    return await build();
+  } catch (error) {
+    if (!isUnfollowed(error)) throw error;
+    await undo();
+    return { ...(await build()), startedOver: error.message };
+  }
 }

@@ -7,7 +7,7 @@ import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
 import { operationsError } from '../errors.ts';
 import { beginOf } from './begins.ts';
 import { type ResetSpec, projectionTargetOf } from '../projections/choose.ts';
-import { fill } from './fill.ts';
+import { fill, followed } from './fill.ts';
 import type { Rebuilt, RebuildOptions } from './rebuild.ts';
 
 /** The longest that a reset may take. After it another process may begin another one. */
@@ -19,12 +19,20 @@ const RESET_MS = 600_000;
  * that has ended isn't repeated.
  * @throws UsageError `rebuild-under-way`; MillraceError `reset-failed`
  */
-export async function rebuildCustom(
-  options: Omit<RebuildOptions, 'spec'> & { readonly spec: ResetSpec },
-): Promise<Rebuilt> {
+export function rebuildCustom(options: CustomOptions): Promise<Rebuilt> {
+  let since = '';
+  return followed(
+    () => fillAgain(options, (begun) => (since = begun)),
+    () => forget(options, since),
+  );
+}
+
+type CustomOptions = Omit<RebuildOptions, 'spec'> & { readonly spec: ResetSpec };
+
+async function fillAgain(options: CustomOptions, name: (since: string) => void): Promise<Rebuilt> {
   const { services, loaded, spec, signal, progress } = options;
   const views = new Views(services.global.state, loaded.pipeline.name);
-  await views.adopt(loaded.pipeline.projections);
+  await views.adopt(loaded.pipeline);
   const begun: Staged = {
     version: spec.version,
     container: '',
@@ -34,23 +42,42 @@ export async function rebuildCustom(
     since: new Date().toISOString(),
   };
   const { staged } = await views.change(spec.name, (view) => {
-    if (view.staged?.phase === 'filling' && view.staged.version === spec.version) return undefined;
     if (view.staged?.phase === 'resetting') refuseSecond(spec, view.staged);
+    else if (view.staged?.version === spec.version) return undefined;
     return { ...view, staged: begun };
   });
   const since = staged?.since ?? begun.since;
+  name(since);
   const resumed = since !== begun.since;
   if (!resumed) await reset(spec, views, since, signal);
   const startsAs = options.wholeHistory ? undefined : projectionId(spec);
   const begins = startsAs && (await beginOf(services, loaded, startsAs));
-  const purpose = `${projectionId(spec)}.rebuild-${digest(since).slice(0, 8)}`;
-  await using host = await StagedHosts.open({ ...options, purpose, resumes: resumed, startsAs });
-  await fill(host, { cold: true, signal, progress });
-  await host.stop();
-  await views.change(spec.name, (view) => (view.staged?.since === since ? { ...view, staged: null } : undefined));
-  await host.removeLeases();
-  const done = { projection: projectionId(spec), container: projectionTargetOf(spec), resumed, ...host.progress() };
+  const filled = { ...options, purpose: purposeOf(spec, since), resumes: resumed, startsAs };
+  let counts = { changes: 0, parked: 0, charge: 0 };
+  if (staged?.phase !== 'filled') {
+    await using host = await StagedHosts.open(filled);
+    await fill(host, { cold: true, signal, progress });
+    await host.stop();
+    await views.change(spec.name, (view) =>
+      view.staged?.since === since ? { ...view, staged: { ...view.staged, phase: 'filled' } } : undefined,
+    );
+    counts = host.progress();
+  }
+  // The positions go first: only what is staged names them, and a process that dies leaves it to the next one.
+  await forget(options, since);
+  const done = { projection: projectionId(spec), container: projectionTargetOf(spec), resumed, ...counts };
   return { ...done, inPlace: true, ...(begins !== undefined && { begins }) };
+}
+
+const purposeOf = (spec: ResetSpec, since: string): string =>
+  `${projectionId(spec)}.rebuild-${digest(since).slice(0, 8)}`;
+
+/** Removes the positions of what was filled, and the record of it: the next run begins with a reset. */
+async function forget(options: CustomOptions, since: string): Promise<void> {
+  const { services, loaded, spec } = options;
+  const views = new Views(services.global.state, loaded.pipeline.name);
+  await StagedHosts.forget({ ...options, purpose: purposeOf(spec, since) });
+  await views.change(spec.name, (view) => (view.staged?.since === since ? { ...view, staged: null } : undefined));
 }
 
 async function reset(spec: ResetSpec, views: Views, since: string, signal: AbortSignal): Promise<void> {

@@ -17,8 +17,9 @@ import { plural } from '../table.ts';
 import { beginOf } from './begins.ts';
 import type { SinkSpec } from '../projections/choose.ts';
 import type { Dropped } from '../drop/drop.ts';
-import { fill } from './fill.ts';
-import { lettersIn, placesOf } from '../projections/in-places.ts';
+import { fill, followed } from './fill.ts';
+import { inPlaces, placesOf } from '../../runtime/places.ts';
+import { lettersIn } from '../projections/in-places.ts';
 import { whileFrozen } from '../promote/freeze.ts';
 import { type PromoteOptions, type Promoted, stagedOf, stagedPart } from '../promote/promote.ts';
 import type { Rebuilt, RebuildOptions } from './rebuild.ts';
@@ -29,13 +30,23 @@ export type SwapOptions = Omit<PromoteOptions, 'spec'> & { readonly spec: SinkSp
 /**
  * Fills a target of the sink from history, archived documents included, beside the live hosts. May be stopped at any point
  * and run again: then it continues, and redrives the changes that the target refused. Does not make the target current.
- * @throws UsageError `rebuild-under-way`; MillraceError `position-lost`, `retention-passed`
+ * @throws UsageError `rebuild-under-way`
  */
-export async function rebuildSink(options: SinkOptions): Promise<Rebuilt> {
+export const rebuildSink = (options: SinkOptions): Promise<Rebuilt> =>
+  followed(
+    () => fillTarget(options),
+    () => dropTarget(options),
+  );
+
+async function fillTarget(options: SinkOptions): Promise<Rebuilt> {
   const { services, loaded, spec, signal, progress } = options;
   const views = new Views(services.global.state, loaded.pipeline.name);
-  await views.adopt(loaded.pipeline.projections);
-  const begun = (await views.read())?.[spec.name]?.staged;
+  await views.adopt(loaded.pipeline);
+  let begun = (await views.read())?.[spec.name]?.staged;
+  if (begun?.phase === 'resetting') {
+    await dropTarget(options);
+    begun = undefined;
+  }
   const since = new Date().toISOString();
   const fresh: Staged = {
     version: spec.version,
@@ -74,8 +85,20 @@ export async function rebuildSink(options: SinkOptions): Promise<Rebuilt> {
 export async function swapSink(options: SwapOptions): Promise<Promoted> {
   const { services, loaded, spec, signal, readLagMs = READ_LAG_MS, viewsRefreshMs = VIEWS_REFRESH_MS } = options;
   const views = new Views(services.global.state, loaded.pipeline.name);
-  const { container: target } = filledTarget((await views.read())?.[spec.name], spec);
+  const { container: target, phase } = filledTarget((await views.read())?.[spec.name], spec);
   const own = await openTarget(options, target);
+  const done = async (heldMs: number): Promise<Promoted> => {
+    await StagedHosts.forget({ ...own, purpose: purposeOf(own.spec, target) });
+    await discardOwn(own, () => assertStaged(views, spec, target));
+    // Last: a process that dies before leaves nothing behind that another run doesn't find.
+    await views.change(spec.name, (view) => {
+      ownStaged(view, spec, target);
+      return { ...view, staged: null, promotions: view.promotions + 1 };
+    });
+    return { projection: projectionId(spec), container: target, ...(await previousOf(spec, signal)), heldMs };
+  };
+  // An earlier run died after the swap, and may have removed the positions.
+  if (phase === 'resetting') return done(0);
   if (!options.evenParked) await assertNothingNewRefused(options, own.spec);
   await using host = await StagedHosts.open({ ...own, purpose: purposeOf(own.spec, target), resumes: true });
   do await host.drained(signal);
@@ -95,17 +118,14 @@ export async function swapSink(options: SwapOptions): Promise<Promoted> {
       // Rows that only the target refused would be missing, and nothing would name them.
       if (!options.evenParked) await assertNothingNewRefused(options, own.spec);
       await host.stop();
-      await host.removeLeases();
-      await discardOwn(own);
-      // Last: a process that dies before leaves nothing behind that another run doesn't find.
       await views.change(spec.name, (view) => {
-        ownStaged(view, spec, target);
-        return { ...view, staged: null, flips: view.flips + 1 };
+        const { frozenUntil: _, ...now } = ownStaged(view, spec, target);
+        return { ...view, staged: { ...now, phase: 'resetting' } };
       });
       return frozen.heldMs();
     },
   );
-  return { projection: projectionId(spec), container: target, ...(await previousOf(spec, signal)), heldMs };
+  return done(heldMs);
 }
 
 /** The content before is the sink's own affair: it may say that hosts write it too. */
@@ -135,7 +155,7 @@ export async function dropTarget(options: Omit<SinkOptions, 'progress'>): Promis
   await host.stop();
   await host.removeLeases();
   await spec.to.rebuild.drop(target, signal);
-  const state = await discardOwn(own);
+  const state = await discardOwn(own, () => assertStaged(views, spec, target));
   await views.change(spec.name, (view) => (view.staged?.container === target ? { ...view, staged: null } : undefined));
   return { projection: projectionId(spec), documents: 0, state, target };
 }
@@ -195,7 +215,7 @@ function ownStaged(view: View, spec: OutsideSpec, target: string): Staged {
 }
 
 const lettersOf = async (options: Parts, spec: OutsideSpec): Promise<DeadLetter[]> =>
-  lettersIn(await placesOf(options, spec), projectionId(spec));
+  lettersIn(await placesOf(options).of(spec), projectionId(spec));
 
 /** Rows that the target refuses and the live content has would be missing after the swap. */
 async function assertNothingNewRefused(
@@ -217,21 +237,28 @@ async function assertNothingNewRefused(
   );
 }
 
-/** Removes the dead letters of the target; resolves with their number. */
-async function discardOwn(options: Own): Promise<number> {
-  let discarded = 0;
-  for (const { services } of await placesOf(options, options.spec)) {
+/** By a write, because a read may be older than what another run has done. @throws UsageError `not-staged` */
+const assertStaged = (views: Views, spec: OutsideSpec, target: string): Promise<View> =>
+  views.change(spec.name, (view) => {
+    if (view.staged?.container !== target) stagedTarget(undefined, spec);
+    return { ...view };
+  });
+
+/** Removes the dead letters of the target; resolves with their number. Those of the next target have the same names. */
+async function discardOwn(options: Own, assertOwn: () => Promise<unknown>): Promise<number> {
+  const discarded = await inPlaces(await placesOf(options).of(options.spec), async ({ services }) => {
     const letters = new DeadLetters(services.place.state, letterBodies(services));
     const own = await letters.list(projectionId(options.spec));
+    if (own.length > 0) await assertOwn();
     for (const letter of own) await letters.discard(letter);
-    discarded += own.length;
-  }
-  return discarded;
+    return own.length;
+  });
+  return discarded.reduce((total, of) => total + of, 0);
 }
 
 /** Redrives the changes that the target has refused. */
 async function redriveOwn(options: Own): Promise<void> {
-  for (const place of await placesOf(options, options.spec)) await redriveIn({ ...options, ...place });
+  await inPlaces(await placesOf(options).of(options.spec), (place) => redriveIn({ ...options, ...place }));
 }
 
 async function redriveIn(options: Own): Promise<void> {

@@ -1,16 +1,18 @@
 import { withRetry } from '../../cosmos/retry.ts';
 import { sharedError } from '../../base/shared-errors.ts';
-import { MillraceError } from '../../base/errors.ts';
 import { type EmbedSpec, type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
+import { Fingerprints } from '../../engine/fingerprints.ts';
 import { type Staged as StagedView, type View, Views, versionOf } from '../../engine/views/views.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
-import { drop } from '../drop/drop.ts';
-import { fill } from './fill.ts';
+import { ownReset, removeBuilt, resetting } from '../drop/drop.ts';
+import { fill, followed } from './fill.ts';
 import { replay } from '../replay/replay.ts';
 import type { StagedOptions } from '../../runtime/hosts/staged-host.ts';
 import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
-import { allPlaces, holding } from '../projections/in-places.ts';
+import { inPlaces, placesOf } from '../../runtime/places.ts';
+import { mayHold } from '../projections/in-places.ts';
+import { wholeOf } from '../../pipeline/places.ts';
 import { operationsError } from '../errors.ts';
 
 export interface Rebuilt {
@@ -47,36 +49,49 @@ export const rebuildPurpose = (spec: ProjectionSpec): string => projectionId(spe
  * @throws UsageError `version-current`, `rebuild-under-way`, `sink-shared`, `exists`,
  * `container-missing`
  */
-export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
-  try {
-    return await fillVersion(options);
-  } catch (error) {
-    if (!(error instanceof MillraceError) || !UNFOLLOWED.has(error.code)) throw error;
-    const { name, version } = options.spec;
-    await drop({ ...options, name, version, progress: () => undefined });
-    return { ...(await fillVersion(options)), startedOver: error.message };
-  }
-}
+export const rebuild = (options: RebuildOptions): Promise<Rebuilt> =>
+  followed(
+    () => fillVersion(options),
+    () => resetting(viewsOf(options), options.spec),
+  );
 
-/** What the version has missed of an all-versions feed can't be known. */
-const UNFOLLOWED = new Set(['retention-passed', 'position-lost']);
+const viewsOf = ({ services, loaded }: Pick<RebuildOptions, 'services' | 'loaded'>): Views =>
+  new Views(services.global.state, loaded.pipeline.name);
 
 async function fillVersion(options: RebuildOptions): Promise<Rebuilt> {
-  const { services, loaded, spec, signal, progress } = options;
-  const views = new Views(services.global.state, loaded.pipeline.name);
-  await views.adopt(loaded.pipeline.projections);
-  const known = (await views.read())?.[spec.name];
+  const { loaded, spec, signal, progress } = options;
+  const { name, version } = spec;
+  const views = viewsOf(options);
+  await views.adopt(loaded.pipeline);
+  const known = (await views.read())?.[name];
   if (known) refuseVersion(known, spec);
-  const resumed = known?.staged?.version === spec.version;
-  if (!resumed)
-    for (const { services: at } of holding(await allPlaces(options), spec.into.container))
-      await assertEmptySink(spec, at);
+  const begun = known?.staged?.version === version ? known.staged : undefined;
+  const reset = begun?.phase === 'resetting' ? await resetting(views, spec) : undefined;
+  const own = (view: View): unknown => ownReset(view, spec, reset);
+  if (begun && reset) await removeBuilt({ ...options, name, version, own, progress: undefined }, begun.container, true);
+  if (!begun)
+    await inPlaces((await placesOf(options).list()).filter(mayHold(spec.into.container)), ({ services: at }) =>
+      assertEmptySink(spec, at),
+    );
   const since = new Date().toISOString();
-  await views.change(spec.name, (view) => stage(view, spec, since));
+  await views.change(name, (view) => {
+    refuseVersion(view, spec);
+    if (reset !== undefined || view.staged?.phase === 'resetting') ownReset(view, spec, reset);
+    else if (view.staged) return undefined;
+    return { ...view, staged: { ...versionOf(spec, loaded.pipeline), phase: 'filling', since } };
+  });
+  // No live host may have stored it yet, and later ones must find what the documents were made by.
+  const fingerprints = new Fingerprints(options.services.global.state, {
+    pipeline: wholeOf(loaded.pipeline),
+    model: loaded.model,
+  });
+  const refused = await fingerprints.check(spec);
+  if (refused) throw refused;
+  const resumed = begun !== undefined && !reset;
   await using staged = await StagedHosts.open({ ...options, purpose: rebuildPurpose(spec), resumes: resumed });
   await fill(staged, { cold: true, signal, progress });
-  await views.change(spec.name, (view) =>
-    view.staged?.version === spec.version && view.staged.phase === 'filling'
+  await views.change(name, (view) =>
+    view.staged?.version === version && view.staged.phase === 'filling'
       ? { ...view, staged: { ...view.staged, phase: 'filled' } }
       : undefined,
   );
@@ -93,12 +108,6 @@ export async function rebuildInPlace(
 ): Promise<Rebuilt> {
   const replayed = await replay({ ...options, from: 'beginning', cold: true });
   return { ...replayed, resumed: false, inPlace: true };
-}
-
-function stage(view: View, spec: ProjectionSpec, since: string): View | undefined {
-  refuseVersion(view, spec);
-  if (view.staged) return undefined;
-  return { ...view, staged: { ...versionOf(spec), phase: 'filling', since } };
 }
 
 export function refuseVersion({ current, staged, previous }: View, spec: ProjectionSpec): void {

@@ -1,16 +1,16 @@
 import { feedModeOf } from '../../pipeline/all-versions.ts';
-import { backlogOf } from '../../engine/deferred/registered.ts';
-import { removeBacklog, storedBacklogs } from '../../engine/deferred/stored.ts';
+import { registeredOf } from '../../engine/deferred/registered.ts';
+import { removeQueues, storedQueues } from '../../engine/deferred/stored.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import type { LeaseInventory } from '../leases/groups.ts';
 import { plural } from '../table.ts';
 import type { RecoveryFinding } from './finding.ts';
 
 /**
- * Changes that hosts had set aside. Leases have passed them, and a state of another time may have lost some or have others
+ * Changes that hosts had deferred. Leases have passed them, and a state of another time may have lost some or have others
  * again: nothing shows that. So a recovery doesn't rely on them (REC-B1). `oldest`: when the oldest of them was written.
  */
-export async function findBacklogs(
+export async function findDeferred(
   { pipeline }: Pick<LoadedPipeline, 'pipeline'>,
   { place: { state } }: Pick<Services, 'place'>,
   { sources }: Pick<LeaseInventory, 'sources'>,
@@ -18,23 +18,23 @@ export async function findBacklogs(
 ): Promise<{ findings: RecoveryFinding[]; oldest: number | undefined }> {
   const findings: RecoveryFinding[] = [];
   let oldest: number | undefined;
-  for (const { source, queues } of await storedBacklogs(state, pipeline.name, signal)) {
+  for (const { source, queues } of await storedQueues(state, pipeline.name, signal)) {
     if (queues === 0) continue;
     if (!sources.has(source) || feedModeOf(pipeline, source) === 'all-versions') {
       findings.push({
         about: source,
-        what: `${plural(queues, 'queue')} of its changes are set aside, and no host of this pipeline drains them`,
+        what: `${plural(queues, 'queue')} of its changes are deferred, and no host of this pipeline drains them`,
         remedy: 'you',
         hint: `Give them up with \`millrace dead-letters discard --deferred ${source}\`, or let the pipeline read ${source} again.`,
       });
       continue;
     }
-    const waiting = await backlogOf(state, { pipeline: pipeline.name, source }, signal).waiting();
+    const waiting = await registeredOf(state, { pipeline: pipeline.name, source }, signal).waiting();
     const since = Math.min(...waiting.flatMap((of) => of.oldest ?? []));
     if (since < (oldest ?? Infinity)) oldest = since;
     findings.push({
       about: source,
-      what: `${plural(queues, 'queue')} of its changes are set aside${Number.isFinite(since) ? `, the oldest of ${new Date(since).toISOString()}` : ''}: if the state is older than the leases, others are lost`,
+      what: `${plural(queues, 'queue')} of its changes are deferred${Number.isFinite(since) ? `, the oldest of ${new Date(since).toISOString()}` : ''}: if the state is older than the leases, others are lost`,
       remedy: 'recover',
     });
   }
@@ -42,10 +42,10 @@ export async function findBacklogs(
 }
 
 /**
- * Removes what is set aside, after the leases were moved back: the comparison and the feed bring all of it, and the
- * comparison would judge no document of a tenant with a backlog.
+ * Removes what is deferred, after the leases were moved back: the comparison and the feed bring all of it, and the
+ * comparison would judge no document of a tenant with a queue.
  */
-export async function removeBacklogs(
+export async function removeDeferred(
   { pipeline }: Pick<LoadedPipeline, 'pipeline'>,
   { place: { state } }: Pick<Services, 'place'>,
   { sources }: Pick<LeaseInventory, 'sources'>,
@@ -53,5 +53,5 @@ export async function removeBacklogs(
 ): Promise<void> {
   for (const source of sources.keys())
     if (feedModeOf(pipeline, source) === 'latest-version')
-      await removeBacklog(state, { pipeline: pipeline.name, source }, signal);
+      await removeQueues(state, { pipeline: pipeline.name, source }, signal);
 }

@@ -10,14 +10,13 @@ import { openSource } from '../../feed/reading/open-source.ts';
 import { projectionDatabase } from '../../runtime/place-containers.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { planStorage } from '../archive/open.ts';
-import { type LeaseInventory, openLeases } from '../leases/groups.ts';
+import { type LeaseInventory, lostGroups, openLeases } from '../leases/groups.ts';
 import { rangeOf } from '../rewind/targets.ts';
 import { planModel } from '../apply/apply.ts';
 import type { ApplyStep } from '../apply/step.ts';
 import type { Context } from '../context.ts';
 import { plural } from '../table.ts';
-import { processorName } from '../../runtime/hosts/processor-name.ts';
-import { findBacklogs } from './deferred.ts';
+import { findDeferred } from './deferred.ts';
 import { findCheckpoints } from './checkpoints.ts';
 import { countUnentered } from './entries.ts';
 import type { RecoveryFinding } from './finding.ts';
@@ -42,8 +41,8 @@ export interface Examined {
   readonly unentered: number;
   /** Archives with damage: their history can't be read. */
   readonly damaged: readonly string[];
-  /** When the oldest change that is set aside was written, milliseconds since 1970; absent: none is. */
-  readonly setAside?: number | undefined;
+  /** When the oldest change that is deferred was written, milliseconds since 1970; absent: none is. */
+  readonly oldestDeferred?: number | undefined;
 }
 
 /** Looks at everything that a disaster may have torn apart. Reads only (REC-S3). */
@@ -59,7 +58,7 @@ export async function examine(context: Context): Promise<Examined> {
   const inventory = await openLeases(context);
   const archives = await ofArchives(loaded, services, context);
   const views = await ofViews(loaded, services, signal);
-  const backlogs = await findBacklogs(loaded, services, inventory, signal);
+  const queues = await findDeferred(loaded, services, inventory, signal);
   const findings = [
     ...(await ofSources(inventory, loaded, services, signal)),
     ...(await ofSinks(loaded, services, inventory, signal)),
@@ -69,10 +68,10 @@ export async function examine(context: Context): Promise<Examined> {
     ...(await findGates(services, signal)),
     ...archives.findings,
     ...(await ofLetters(services)),
-    ...backlogs.findings,
+    ...queues.findings,
     ...(await findJobs(context)),
   ];
-  return { ...views, ...archives, findings, missing, inventory, setAside: backlogs.oldest };
+  return { ...views, ...archives, findings, missing, inventory, oldestDeferred: queues.oldest };
 }
 
 export const toCreate = (say: string): RecoveryFinding => ({
@@ -105,16 +104,13 @@ async function ofSources(
         say(`lease ${lease.token} is at ${lease.position}, and its feed ends at "${end}": changes are lost`);
     }
   }
-  const own = processorName(pipeline);
-  // Leases of other shards are of databases of their own.
-  for (const { prefix, monitored, leases } of groups)
-    if (!pipeline.part && !monitored && prefix.startsWith(own) && leases.length > 0)
-      findings.push({
-        about: prefix,
-        what: `${plural(leases.length, 'lease')} of a container that this database no longer has; no host reads them`,
-        remedy: 'unknown',
-        hint: 'If no other account uses this lease container, delete these leases.',
-      });
+  for (const { prefix, leases } of lostGroups({ groups }, pipeline))
+    findings.push({
+      about: prefix,
+      what: `${plural(leases.length, 'lease')} of a container that this database no longer has; no host reads them`,
+      remedy: 'unknown',
+      hint: 'If no other account uses this lease container, delete these leases.',
+    });
   return findings;
 }
 

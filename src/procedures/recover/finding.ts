@@ -6,7 +6,7 @@ export interface RecoveryFinding {
   readonly about: string;
   readonly what: string;
   readonly remedy: Remedy;
-  /** The command or the option that settles it, for `you` and `unknown`. */
+  /** The command or the option that resolves it, for `you` and `unknown`. */
   readonly hint?: string;
   /** The containers for one of which the operator must say where its writers write. */
   readonly gates?: readonly string[];

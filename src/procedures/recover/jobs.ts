@@ -32,7 +32,7 @@ export async function findJobs({ workspace }: Pick<Context, 'workspace'>): Promi
       about,
       what: `${plural(open.length, 'job')} of before the recovery: ${names.join(', ')}${running > 0 ? `; ${running} of them running` : ''}`,
       remedy: 'unknown',
-      hint: 'Stop `millrace jobs work`, and start it when all else is settled: each job then begins by what is stored.',
+      hint: 'Stop `millrace jobs work`, and start it when all else is resolved: each job then begins by what is stored.',
     },
   ];
 }

@@ -1,10 +1,9 @@
 // What a recovery of one shard can't put right by itself, because it is of other places too.
-import { wholeOf } from '../../pipeline/places.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import { Views } from '../../engine/views/views.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
-import { mappedLevel, openShardMap } from '../../runtime/shard-map.ts';
+import { mappedLevel, openShardMap } from '../../runtime/places.ts';
 import { keysNotHere, mapHere, shardHere } from '../archive/foreign-keys.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { operationsError } from '../errors.ts';
@@ -20,17 +19,15 @@ import { movesOfTenant } from '../tenants/tenant-moves.ts';
  * @throws UsageError `recover-undecided`
  */
 export async function assertNoMoves(parts: Parts, signal: AbortSignal): Promise<void> {
-  const { loaded } = parts;
-  if (loaded.pipeline.part?.place !== 'shard') return;
-  const whole = { ...parts, loaded: { ...loaded, pipeline: wholeOf(loaded.pipeline) } };
-  const own = await shardHere(await openShardMap(whole), parts);
-  const [move] = (await movesOfTenant(whole, undefined, signal)).filter(
+  if (parts.loaded.pipeline.part?.place !== 'shard') return;
+  const own = await shardHere(await openShardMap(parts), parts);
+  const [move] = (await movesOfTenant(parts, undefined, signal)).filter(
     (one) => isUnfinished(one) && (one.from === own || one.to === own),
   );
   if (!move) return;
   const { id, keys, step, map } = move;
   throw operationsError('recover-undecided', `The move ${id} of ${keys} has not ended: ${step}`, {
-    hint: `End it: \`millrace shards move\` of the same keys finishes it, and before its flip \`millrace shards moves ${map} --cancel ${id}\` ends it. Then run the command again.`,
+    hint: `End it: \`millrace shards move\` of the same keys finishes it, and before its switch \`millrace shards moves ${map} --cancel ${id}\` ends it. Then run the command again.`,
   });
 }
 

@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { formatOf } from '../../base/format.ts';
 import { systemClock } from '../../base/clock.ts';
 import { projectionId, type ProjectionSpec, type StartSpec } from '../../pipeline/specs.ts';
 import { recordLostStarts } from '../../engine/views/starts.ts';
@@ -10,8 +8,8 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { currentEpoch, renumber } from '../../feed/reading/epochs.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { processorName } from '../../runtime/hosts/processor-name.ts';
-import { audited } from '../audit/record.ts';
-import { sharedError } from '../../base/shared-errors.ts';
+import { whileLocked } from '../journal/lock.ts';
+import { audited } from '../journal/runs.ts';
 import { operationsError } from '../errors.ts';
 import type { LeaseInventory } from '../leases/groups.ts';
 import { type Move, moveLeases, movedRows, whileStopped } from '../rewind/rewind-leases.ts';
@@ -20,12 +18,11 @@ import { planState } from '../apply/apply.ts';
 import type { ApplyStep } from '../apply/step.ts';
 import type { Context } from '../context.ts';
 import { type Verification, verify } from '../verify/verify.ts';
-import { removeBacklogs } from './deferred.ts';
+import { removeDeferred } from './deferred.ts';
 import { makeEntries } from './entries.ts';
 import { type Writers, assertWriters, decideGates, parseWriters } from './gates.ts';
 import { forget } from './forget.ts';
 import { letStay } from './let-stay.ts';
-import { type LockDocument, whileLocked } from '../lock.ts';
 import { type Examined, examine, toCreate } from './examine.ts';
 import type { RecoveryFinding } from './finding.ts';
 import { assertNoMoves, assertOneShard } from './one-shard.ts';
@@ -102,21 +99,14 @@ export async function recover(given: RecoverInput, context: Context): Promise<Re
   await assertWriters(parseWriters(given.writers), services, signal);
   // The lock and the audit record need it.
   const first = await create(await planState(services), context);
-  const held = { kind: 'recovery', of: loaded.pipeline.name, actor, holder: randomUUID() } as const;
-  const lock = { ...held, format: formatOf('recovery'), refusal: runsAlready, clock, signal };
+  const what = 'A recovery of this pipeline';
+  const lock = { kind: 'recovery', of: loaded.pipeline.name, what, actor, clock, signal } as const;
   return audited(context, 'recover', { ...given }, () =>
-    whileLocked(services.global.state, lock, (locked) => correct(given, target, first, { ...context, signal: locked })),
+    whileLocked(services.global.state, lock, (locked) =>
+      correct(given, target, first, { ...context, signal: locked.signal }),
+    ),
   );
 }
-
-const runsAlready = (held: LockDocument | undefined): Error =>
-  sharedError(
-    'under-way',
-    held
-      ? `A recovery of this pipeline runs: ${held.actor} renewed it at ${held.renewedAt}`
-      : 'Another recovery of this pipeline ran meanwhile',
-    { hint: 'Wait until it has ended. If it died, run `millrace recover` again after four minutes.', retryable: false },
-  );
 
 /** The part that only one recovery of the pipeline does at a time (REC-S2). `first`: what was created before. */
 async function correct(
@@ -174,8 +164,8 @@ async function tie(
   const since = target.kind === 'time' ? (target.at.toISOString() as StartSpec) : 'beginning';
   await recordLostStarts(services.place.state, loaded.pipeline, since, (context.clock ?? systemClock).now());
   const views = new Views(services.global.state, loaded.pipeline.name);
-  if (!hasViews) await views.adopt(chosen(given, versions, loaded));
-  else await makeCurrent(views, named(given, loaded));
+  if (!hasViews) await views.adopt({ ...loaded.pipeline, projections: chosen(given, versions, loaded) });
+  else await makeCurrent(views, loaded.pipeline, named(given, loaded));
   await removeWorkLeases(inventory, loaded);
   const dropped = await dropStaged(loaded, services, context.signal);
   await endGraces(views);
@@ -190,7 +180,7 @@ async function tie(
   await moveLeases(inventory.leases, moves, async () => {
     epochs = await raiseAll(inventory, services, (context.clock ?? systemClock).now());
   });
-  await removeBacklogs(loaded, services, inventory, context.signal);
+  await removeDeferred(loaded, services, inventory, context.signal);
   return { epochs, moved: movedRows(moves), dropped, entries, stayed, forgotten };
 }
 
@@ -295,16 +285,21 @@ function assertDecided({ since, current }: RecoverInput, { pipeline }: LoadedPip
 /** @throws UsageError `recover-undecided` */
 function assertUnderstood(
   given: RecoverInput,
-  { unentered, asked, findings, setAside }: Examined,
+  { unentered, asked, findings, oldestDeferred }: Examined,
   loaded: LoadedPipeline,
 ): void {
   const since = parseTarget(given.since ?? 'beginning');
   // Effects of these changes have not been made, and no comparison makes them.
-  if (setAside !== undefined && since.kind === 'time' && since.at.getTime() > setAside && hasEffects(loaded))
+  if (
+    oldestDeferred !== undefined &&
+    since.kind === 'time' &&
+    since.at.getTime() > oldestDeferred &&
+    hasEffects(loaded)
+  )
     throw operationsError(
       'recover-undecided',
-      `Changes since ${new Date(setAside).toISOString()} are set aside, and their effects were not made yet`,
-      { hint: `Say --since ${new Date(setAside).toISOString()}, or an earlier time.` },
+      `Changes since ${new Date(oldestDeferred).toISOString()} are deferred, and their effects were not made yet`,
+      { hint: `Say --since ${new Date(oldestDeferred).toISOString()}, or an earlier time.` },
     );
   const said = named(given, loaded);
   const open = [...asked.values()].filter((specs) => !specs.some((spec) => said.includes(spec)));

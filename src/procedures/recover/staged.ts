@@ -1,11 +1,11 @@
 import { type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
-import { type Staged, type ViewsByName, Views, versionOf } from '../../engine/views/views.ts';
+import { type Declares, type Staged, type ViewsByName, Views, versionOf } from '../../engine/views/views.ts';
 import { processorName } from '../../runtime/hosts/processor-name.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import type { LeaseInventory } from '../leases/groups.ts';
 import { deleteLease, deleteMarker } from '../rewind/write-leases.ts';
 import { removeVersion } from '../drop/drop.ts';
-import { flip } from '../promote/promote.ts';
+import { asPromoted } from '../promote/promote.ts';
 import { plural } from '../table.ts';
 import type { RecoveryFinding } from './finding.ts';
 
@@ -106,11 +106,11 @@ export async function dropStaged(loaded: LoadedPipeline, services: Services, sig
 }
 
 /** Makes versions current that the operator named, in views that are older than their promotion. */
-export async function makeCurrent(views: Views, named: readonly ProjectionSpec[]): Promise<void> {
+export async function makeCurrent(views: Views, pipeline: Declares, named: readonly ProjectionSpec[]): Promise<void> {
   for (const spec of named)
     await views.change(spec.name, (view) => {
       if (view.current?.version === spec.version) return undefined;
       const staged = view.staged?.version === spec.version ? null : view.staged;
-      return flip({ ...view, staged }, versionOf(spec));
+      return asPromoted({ ...view, staged }, versionOf(spec, pipeline));
     });
 }

@@ -1,5 +1,6 @@
 import type { EmbedSpec, SourceRef } from '../../pipeline/specs.ts';
 import { rowKey } from '../../pipeline/oracle/recompute.ts';
+import { keyPathsOf } from '../../model/model.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { matchesOf, refOf } from '../../kinds/embed/fields.ts';
@@ -24,7 +25,7 @@ export async function repairEmbed(
   const { engine } = openEngine(options, spec);
   const history = await openPipelineHistory(loaded, services, { signal, readLagMs });
   const sources = sourceContainers(pipeline, model);
-  const keyPaths = model.containers.find(({ name }) => name === spec.into.container)?.partitionKey ?? [];
+  const keyPaths = keyPathsOf(model, spec.into.container);
   let applied = 0;
   const give = async (of: SourceRef, wants: (change: Change) => boolean): Promise<void> => {
     const source = sources.get(of.container);

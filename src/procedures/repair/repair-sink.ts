@@ -1,14 +1,10 @@
 import { isObject } from '../../base/json.ts';
 import { type OutsideSpec, projectionId } from '../../pipeline/specs.ts';
 import { entryId } from '../../pipeline/sink-id.ts';
-import type { Change } from '../../feed/reading/change.ts';
 import { raised, sortable } from '../../kinds/send/send-runner.ts';
-import { openPipelineHistory } from '../../runtime/archives.ts';
-import { asSeen, consumeHistory, sourcesFor } from '../../runtime/history-pages.ts';
-import { openEngine } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import type { Candidate } from '../verify/difference.ts';
-import { projectionReadersOf } from '../projections/over-shards.ts';
+import { applyAgain } from './apply-again.ts';
 
 export interface RepairedSink {
   /** Removed rows that no source document accounts for. */
@@ -28,7 +24,7 @@ export async function repairSink(
   differences: readonly Candidate[],
   options: Parts & { readonly readLagMs: number; readonly signal: AbortSignal },
 ): Promise<RepairedSink> {
-  const { services, loaded, signal, readLagMs } = options;
+  const { signal } = options;
   // Of a document there may be several: its own rows may be missing, and others have strayed. What was found has a version.
   const inOrder = differences.toSorted((a, b) => Number(a.found !== undefined) - Number(b.found !== undefined));
   const byId = new Map(inOrder.map((one) => [one.document, one]));
@@ -48,31 +44,18 @@ export async function repairSink(
         until,
       ),
   };
-  let applied = 0;
-  let charge = 0;
-  // Each shard's documents are applied by its part of the pipeline.
-  for (const { services: at, loaded: part } of await projectionReadersOf(loaded, services, spec.from.container)) {
-    const parts = { ...options, services: at, loaded: { ...loaded, ...part } };
-    const { engine } = openEngine(parts, { ...spec, to });
-    const history = await openPipelineHistory(parts.loaded, at, { signal, readLagMs });
-    for (const [name, source] of sourcesFor(parts.loaded, spec)) {
-      const seen = (document: Change): Change | undefined => {
-        const change = asSeen(source, document);
-        const one = change && byId.get(entryId(change.key, change.id));
-        // Where a document has moved to, it is met again. If it was deleted there, its row has no document.
-        if (!change || !one || (change.moved && change.op === 'delete')) return undefined;
-        met.add(one.document);
-        if (again(sortable(change), one.document) !== undefined) return change;
-        obstacles.set(
-          one,
-          'the sink has a newer version of it than its source, or it was repaired too often: rebuild the sink',
-        );
-        return undefined;
-      };
-      applied += await consumeHistory(engine, history.documents(name, signal), seen, signal);
-    }
-    charge += engine.stats[0]?.meter.charge ?? 0;
-  }
+  const { applied, charge } = await applyAgain({ ...spec, to }, options, (change) => {
+    const one = byId.get(entryId(change.key, change.id));
+    // Where a document has moved to, it is met again. If it was deleted there, its row has no document.
+    if (!one || (change.moved && change.op === 'delete')) return undefined;
+    met.add(one.document);
+    if (again(sortable(change), one.document) !== undefined) return change;
+    obstacles.set(
+      one,
+      'the sink has a newer version of it than its source, or it was repaired too often: rebuild the sink',
+    );
+    return undefined;
+  });
   let removed = 0;
   for (const one of differences.filter(({ document, kind }) => !met.has(document) && kind === 'unexpected')) {
     const held = heldVersion(one);

@@ -14,19 +14,18 @@ import {
 } from '../../pipeline/specs.ts';
 import { rowKey } from '../../pipeline/oracle/recompute.ts';
 import { aggregateId, sinkDocumentId } from '../../pipeline/sink-id.ts';
-import { OWN_TYPE } from '../../feed/reading/mapper.ts';
+import { OWN_TYPE } from '../../cosmos/own-documents.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';
-import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import { List } from '../../kinds/reference/lists.ts';
+import { keyPathsOf } from '../../model/model.ts';
 import { CosmosAccess } from '../../access/cosmos-access.ts';
 import { MAX_BATCH, type SinkDocument, type DocumentAccess, type Write } from '../../access/document-access.ts';
-import { openPipelineHistory } from '../../runtime/archives.ts';
-import { asSeen, consumeHistory, sourcesFor } from '../../runtime/history-pages.ts';
-import { openEngine } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
-import { projectionReadersOf } from '../projections/over-shards.ts';
 import { tenantRef } from '../verify/own-part.ts';
 import type { Candidate, Difference } from '../verify/difference.ts';
+import { identityText } from '../verify/parked.ts';
+import { applyAgain } from './apply-again.ts';
+import { besideHosts } from '../replay/beside-hosts.ts';
 import { repairEmbed } from './repair-embed.ts';
 import { repairSink } from './repair-sink.ts';
 import type { OtherSpec } from '../verify/verify-others.ts';
@@ -65,54 +64,51 @@ export interface RepairProjectionsOptions extends Parts {
  * the changes of these documents. A wrong copy stays readable meanwhile; a wrong group is missing until it is built again.
  * Hosts meanwhile apply newer versions; if a conflict remains, the next comparison finds it.
  */
-export async function repair(options: RepairProjectionsOptions, differences: readonly Candidate[]): Promise<Round> {
+export const repair = (options: RepairProjectionsOptions, differences: readonly Candidate[]): Promise<Round> => {
+  const differing = options.chosen.filter((spec) =>
+    differences.some(({ projections }) => projections.includes(projectionId(spec))),
+  );
+  return besideHosts(differing, 'repair', options, () => repairAll(options, differences));
+};
+
+async function repairAll(options: RepairProjectionsOptions, differences: readonly Candidate[]): Promise<Round> {
   const { services, loaded, chosen, signal, readLagMs = 5_000 } = options;
   const meter = new Meter();
   const access = new CosmosAccess(services.place.database, untilStopped(signal), meter);
   const total = { removed: 0, reset: 0, applied: 0, charge: 0 };
+  const add = (done: Partial<typeof total>): void => {
+    for (const name of ['removed', 'reset', 'applied', 'charge'] as const) total[name] += done[name] ?? 0;
+  };
   const obstacles = new Map<string, string>();
   for (const spec of chosen) {
     const mine = differences.filter(({ projections }) => projections.includes(projectionId(spec)));
     if (mine.length === 0) continue;
-    const sink = loaded.model.containers.find(({ name }) => name === spec.into.container);
-    const keyPaths = sink?.partitionKey ?? [];
+    const keyPaths = keyPathsOf(loaded.model, spec.into.container);
     for (const difference of mine) {
       const done =
         spec.kind === 'aggregate'
           ? await removeGroup(spec, difference, access)
           : await setBack(spec, difference, access);
-      total.removed += done.removed ?? 0;
-      total.reset += done.reset ?? 0;
+      add(done);
       if (done.obstacle !== undefined) obstacles.set(placeText(difference), done.obstacle);
     }
     const wanted = mine.filter((one) => !obstacles.has(placeText(one)));
     if (wanted.length === 0) continue;
     const met = new Set<string>();
-    const concerned = concernedBy(spec, keyPaths, new Set(wanted.map(({ document }) => document)), met);
+    const concerned =
+      spec.kind === 'copy'
+        ? copiedIn(wanted, met)
+        : concernedBy(spec, keyPaths, new Set(wanted.map(({ document }) => document)), met);
     const reopen = spec.kind === 'reference' ? listsOf(spec, services.place.state.id, access) : undefined;
-    // Each shard's documents are applied by its part of the pipeline.
-    for (const { services: at, loaded: part } of await projectionReadersOf(loaded, services, spec.from.container)) {
-      const parts = { ...options, services: at, loaded: { ...loaded, ...part } };
-      // A repair opens the lists that it needs.
-      const { engine } = openEngine({ ...parts, again: false }, spec);
-      const history = await openPipelineHistory(parts.loaded, at, { signal, readLagMs });
-      const read = new Set([spec.from.container, ...(spec.kind === 'reference' ? [spec.tenants.container] : [])]);
-      const consume = async ([name, source]: readonly [string, SourceContainer]): Promise<void> => {
-        const seen = async (document: Change): Promise<Change | undefined> => {
-          const change = asSeen(source, document);
-          if (!change) return undefined;
-          if (concerned(change)) await reopen?.(change);
-          // A row waits for lists that are as new as it is, so reference data needs all of both lists.
-          else if (spec.kind !== 'reference') return undefined;
-          return change;
-        };
-        const applied = await consumeHistory(engine, history.documents(name, signal), seen, signal);
-        total.applied += applied;
-      };
-      // At the same time, because each list waits for the other one.
-      await Promise.all([...sourcesFor(parts.loaded, spec)].filter(([name]) => read.has(name)).map(consume));
-      total.charge += engine.stats[0]?.meter.charge ?? 0;
-    }
+    const read = new Set([spec.from.container, ...(spec.kind === 'reference' ? [spec.tenants.container] : [])]);
+    // A repair opens the lists that it needs.
+    const done = await applyAgain(spec, { ...options, readLagMs, again: false, read }, async (change) => {
+      if (concerned(change)) await reopen?.(change);
+      // A row waits for lists that are as new as it is, so reference data needs all of both lists.
+      else if (spec.kind !== 'reference') return undefined;
+      return change;
+    });
+    add(done);
     for (const one of wanted)
       if (one.derived && !met.has(one.document))
         obstacles.set(placeText(one), 'no source document produces it any more: verify again');
@@ -123,16 +119,25 @@ export async function repair(options: RepairProjectionsOptions, differences: rea
     if (isOutside(spec)) {
       const done = await repairSink(spec, mine, { ...options, readLagMs });
       for (const [one, why] of done.obstacles) obstacles.set(placeText(one), why);
-      total.removed += done.removed;
-      total.applied += done.applied;
-      total.charge += done.charge;
+      add(done);
       continue;
     }
-    const done = await repairEmbed(spec, new Set(mine.map(({ document }) => document)), { ...options, readLagMs });
-    total.applied += done.applied;
-    total.charge += done.charge;
+    add(await repairEmbed(spec, new Set(mine.map(({ document }) => document)), { ...options, readLagMs }));
   }
   return { ...total, charge: total.charge + meter.charge, obstacles };
+}
+
+/**
+ * Whether a change is of a document that was to be copied. Its place can't be asked for: `map` isn't called while a joined
+ * document is missing.
+ */
+function copiedIn(wanted: readonly Candidate[], met: Set<string>): (change: Change) => boolean {
+  const copied = Map.groupBy(wanted, ({ derived }) => (derived?.source ? identityText(derived.source) : ''));
+  return (change) => {
+    const documents = copied.get(identityText(change)) ?? [];
+    for (const { document } of documents) met.add(document);
+    return documents.length > 0;
+  };
 }
 
 /**
@@ -140,7 +145,7 @@ export async function repair(options: RepairProjectionsOptions, differences: rea
  * the sink documents that a change produces.
  */
 function concernedBy(
-  spec: ProjectionSpec,
+  spec: AggregateSpec | ReferenceSpec,
   keyPaths: readonly string[],
   wanted: ReadonlySet<string>,
   met: Set<string>,
@@ -159,14 +164,10 @@ function concernedBy(
         return ofData.length + ofTenant.length > 0;
       }
       if (!isFrom) return false;
-      if (spec.kind === 'aggregate') {
-        const groups = (spec.each ? spec.each(doc) : [doc]).map((row) => spec.groupBy(row, doc));
-        return groups
-          .map((group) => meets(rowKey({ ...group, id: aggregateId(spec.into.type, group) }, keyPaths)))
-          .includes(true);
-      }
-      const mapped = spec.map(doc, Object.fromEntries(spec.joins.map(({ name }) => [name, null])));
-      return meets(rowKey({ ...mapped, id: sinkDocumentId(String(mapped['id']), spec.badIds) }, keyPaths));
+      const groups = (spec.each ? spec.each(doc) : [doc]).map((row) => spec.groupBy(row, doc));
+      return groups
+        .map((group) => meets(rowKey({ ...group, id: aggregateId(spec.into.type, group) }, keyPaths)))
+        .includes(true);
     } catch {
       return isFrom;
     }
@@ -215,6 +216,7 @@ const placeOf = ({ document }: Difference): { key: Key; id: string } => {
  * recomputed document may have the place. A copy without a source is deleted.
  */
 async function setBack(spec: CopySpec | ReferenceSpec, difference: Candidate, access: DocumentAccess): Promise<Done> {
+  if (difference.derived?.waits) return {};
   const { container, type } = spec.into;
   const { key, id } = placeOf(difference);
   const [found] = await access.read(container, key, [id]);

@@ -1,7 +1,9 @@
 import { digest } from '../../base/json.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { projectionId } from '../../pipeline/specs.ts';
 import { projectionTargetOf } from '../projections/choose.ts';
-import { fill } from '../rebuild/fill.ts';
+import { fill, followed, isUnfollowed } from '../rebuild/fill.ts';
+import { besideHosts } from './beside-hosts.ts';
 import { StagedHosts, type StagedHostsOptions } from '../../runtime/hosts/staged-hosts.ts';
 
 export interface Replayed {
@@ -10,8 +12,12 @@ export interface Replayed {
   readonly container: string;
   readonly changes: number;
   readonly parked: number;
+  /** Documents of the sink that changed; null: the sink is no container. */
+  readonly changed: number | null;
   /** Request units. */
   readonly charge: number;
+  /** Why it began again: an all-versions feed no longer has the changes since its position. */
+  readonly startedOver?: string;
 }
 
 export type ReplayOptions = Omit<StagedHostsOptions, 'purpose'> & {
@@ -26,14 +32,23 @@ export type ReplayOptions = Omit<StagedHostsOptions, 'purpose'> & {
 /**
  * Applies the feed to one version again, from a point to its present end; the live leases don't move. Versions decide what
  * takes effect, so correct documents don't change. May be stopped and run again.
+ * @throws UsageError `position-unusable` where the all-versions feed no longer has the changes since its start
  */
 export async function replay(options: ReplayOptions): Promise<Replayed> {
-  const { spec, from, cold, tenant, signal, progress } = options;
+  const { spec, from, cold, tenant, note, signal, progress } = options;
   const to = 'into' in spec ? spec.into : projectionTargetOf(spec);
-  const purpose = `${projectionId(spec)}.replay-${digest(tenant === undefined ? [from, to] : [from, to, tenant]).slice(0, 8)}`;
-  await using staged = await StagedHosts.open({ ...options, purpose });
-  await fill(staged, { cold, signal, progress });
-  await staged.stop();
-  await staged.removeLeases();
-  return { projection: projectionId(spec), container: projectionTargetOf(spec), ...staged.progress() };
+  const purpose = `${projectionId(spec)}.${note ? 'note' : 'replay'}-${digest(tenant === undefined ? [from, to] : [from, to, tenant]).slice(0, 8)}`;
+  const once = async (): Promise<Replayed> => {
+    await using staged = await StagedHosts.open({ ...options, purpose });
+    await fill(staged, { cold, signal, progress });
+    await staged.stop();
+    await staged.removeLeases();
+    return { projection: projectionId(spec), container: projectionTargetOf(spec), ...staged.progress() };
+  };
+  const undo = (): Promise<void> => StagedHosts.forget({ ...options, purpose });
+  return besideHosts([spec], purpose, options, () => followed(once, undo)).catch(async (error: unknown) => {
+    if (!isUnfollowed(error)) throw error;
+    await undo();
+    throw sharedError('position-unusable', error.message, { cause: error });
+  });
 }

@@ -1,6 +1,6 @@
 import { failureOf } from '../../cosmos/failure.ts';
 import { ridOf } from '../../cosmos/rid.ts';
-import { audited } from '../audit/record.ts';
+import { audited } from '../journal/runs.ts';
 import type { Context } from '../context.ts';
 import type { LeaseInventory } from '../leases/groups.ts';
 

@@ -1,11 +1,14 @@
 import { systemClock } from '../../base/clock.ts';
 import { assertEpochFree, currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
 import type { LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
+import { ownContent } from '../../feed/leases/lease-document.ts';
 import { javaState } from '../../feed/leases/dialects/java-token.ts';
 import type { LeaseContainer } from '../../feed/leases/lease-container.ts';
+import type { FeedEnds } from '../../feed/reading/ends.ts';
 import { lsnOf } from '../../feed/reading/position.ts';
-import type { Context } from '../context.ts';
-import type { LeaseGroup, StoredLease } from '../leases/groups.ts';
+import { keyHash } from '../../cosmos/key-definition.ts';
+import type { Context, Plan } from '../context.ts';
+import type { LeaseGroup, LeaseInventory, StoredLease } from '../leases/groups.ts';
 import { looksDuring, untilLeasesRest } from './until-quiet.ts';
 import { createDocument, deleteLease, deleteMarker, replaceLease } from './write-leases.ts';
 import { operationsError } from '../errors.ts';
@@ -68,9 +71,77 @@ export async function whileStopped<T>(
   return result;
 }
 
+/** What is to be moved, as it was read. */
+export interface Moving {
+  readonly inventory: Pick<LeaseInventory, 'leases'>;
+  readonly moves: readonly Move[];
+}
+
+/**
+ * Whether hosts of ours had all leases last, and gave them back. Then no host has a position in memory: one that starts
+ * takes a lease as it is stored, and the ETags notice it.
+ */
+const areGivenBack = (moves: readonly Move[]): boolean =>
+  moves.every(({ group }) =>
+    group.leases.every(({ owner, document }) => {
+      const { tenure, takenFrom } = ownContent({ ...document });
+      return group.own && owner === null && tenure !== undefined && !takenFrom;
+    }),
+  );
+
+const prefixesOf = (moves: readonly Move[]): string[] => [...new Set(moves.map(({ group }) => group.prefix))];
+
+/**
+ * Moves what `prepare` reads: at once if hosts of ours gave the leases back (LEASE-M7), else while their hosts are stopped.
+ * Hosts of this process are stopped for it, and start again.
+ */
+export function moveByHand(
+  prepare: () => Promise<Moving>,
+  expirationMs: number,
+  context: Context,
+): Promise<readonly Move[]> {
+  const move = async ({ inventory, moves }: Moving): Promise<readonly Move[]> => {
+    await moveLeases(inventory.leases, moves, () => raiseEpochs(context, moves));
+    return moves;
+  };
+  const act = async (): Promise<readonly Move[]> => {
+    const first = await prepare();
+    if (areGivenBack(first.moves)) return move(first);
+    const procedure = { prefixes: prefixesOf(first.moves), expirationMs };
+    return whileStopped(first.inventory.leases, procedure, context, async () => move(await prepare()));
+  };
+  return context.workspace.whileHostsRest?.(act) ?? act();
+}
+
+/** What `moveByHand` would do. `then`: what follows from the moves. */
+export function planByHand(
+  moves: readonly Move[],
+  expirationMs: number,
+  { workspace }: Pick<Context, 'workspace'>,
+  then: readonly string[],
+): Plan {
+  const steps = [...moves.map(moveText), ...then];
+  const { ru, seconds } = costOf(moves.length, { prefixes: prefixesOf(moves), expirationMs });
+  if (workspace.whileHostsRest)
+    return { steps: ['stop the host of this run', ...steps, 'start it again'], ru: moves.length * MOVE_RU };
+  if (areGivenBack(moves)) return { steps, ru: moves.length * MOVE_RU };
+  return {
+    steps: [
+      'wait until no host has written the leases for two expirations; stop their hosts first',
+      ...steps,
+      'wait one more expiration',
+    ],
+    ru,
+    seconds,
+  };
+}
+
+/** Two writes: the claim and the new position. */
+const MOVE_RU = 21;
+
 /** Request units and seconds of the procedure, for `--dry-run`: a replace takes 10.5 RU, a query 3 RU. */
 export const costOf = (leases: number, { prefixes, expirationMs }: Procedure): { ru: number; seconds: number } => ({
-  ru: Math.ceil(leases * 2 * 10.5 + 3 * prefixes.length * (looksDuring(2 * expirationMs) + looksDuring(expirationMs))),
+  ru: Math.ceil(leases * MOVE_RU + 3 * prefixes.length * (looksDuring(2 * expirationMs) + looksDuring(expirationMs))),
   seconds: Math.ceil((3 * expirationMs) / 1000),
 });
 
@@ -120,8 +191,20 @@ export async function moveLeases(
 /** Raises the epoch of the pipeline's own containers whose leases go back, so that versions read again count as newer (PROC-L3). */
 export async function raiseEpochs({ workspace }: Pick<Context, 'workspace'>, moves: readonly Move[]): Promise<void> {
   const { state } = (await workspace.services()).place;
-  for (const [name, rid] of ownGoingBack(moves))
-    await raiseEpoch(state, name, rid, await currentEpoch(state, name, rid));
+  for (const [name, rid] of ownGoingBack(moves)) {
+    const from = await positionsBefore(
+      moves.filter(({ group }) => group.own && group.monitored?.container.id === name),
+    );
+    await raiseEpoch(state, name, rid, await currentEpoch(state, name, rid), from ? { from } : {});
+  }
+}
+
+/** Where the leases are that go back. */
+async function positionsBefore(moves: readonly Move[]): Promise<FeedEnds | undefined> {
+  const back = moves.filter(goesBack);
+  const definition = (await back[0]?.group.monitored?.container.read())?.resource?.partitionKey;
+  const ranges = back.flatMap(({ lease }) => (lease.range ? [{ ...lease.range, lsn: lsnOf(lease.position) }] : []));
+  return definition && { key: { paths: definition.paths, ...keyHash(definition) }, ranges };
 }
 
 /** The same as a check, before anyone waits. @throws MillraceError `epoch-held` while keys move from or to a container */

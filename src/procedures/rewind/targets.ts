@@ -101,11 +101,11 @@ export function savedFor(
   // Of a pipeline over shards, other places have containers of the same name.
   const set = sets.find((of) => of.prefix === prefix) ?? sets.find((of) => of.rid === rid) ?? sets[0];
   if (!set) {
-    throw operationsError('position-unusable', `Checkpoint ${name} has no positions of container ${container.id}`);
+    throw sharedError('position-unusable', `Checkpoint ${name} has no positions of container ${container.id}`);
   }
   if (set.renumbered) throw renumbered(name, container.id);
   if (set.rid === rid) return set.positions;
-  throw operationsError(
+  throw sharedError(
     'position-unusable',
     `Checkpoint ${name} is from an earlier container ${container.id}, which was deleted: its positions have no meaning in this one`,
     { hint: 'Rewind to a time or to the beginning.' },
@@ -124,7 +124,7 @@ const noBeginning = ({ id }: StoredLease): UsageError =>
   );
 
 export const notCovered = (name: string, { token }: StoredLease): UsageError =>
-  operationsError('position-unusable', `Checkpoint ${name} has no position for the whole range of lease ${token}`);
+  sharedError('position-unusable', `Checkpoint ${name} has no position for the whole range of lease ${token}`);
 
 /** @throws UsageError `lease-unresolved` */
 export function rangeOf(lease: StoredLease): FeedRange {

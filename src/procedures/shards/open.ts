@@ -1,9 +1,10 @@
-import type { Database } from '@azure/cosmos';
+import type { Container, Database } from '@azure/cosmos';
 import { systemClock } from '../../base/clock.ts';
 import { suggestion } from '../../base/near.ts';
 import { requireShardMaps } from '../../base/settings.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { type Inspection, type ShardLocation, ShardMapManager, type ShardMap } from '../../shards/index.ts';
+import { noStore } from '../../shards/map/access-denied.ts';
 import { MAP_CONTAINER } from '../../shards/map/documents.ts';
 import type { Context } from '../context.ts';
 import { type LeftMove, bringBack, leftMoves } from '../move/heal.ts';
@@ -14,6 +15,8 @@ type Opening = Pick<Context, 'workspace'>;
 /** The database of the shard maps, and the databases of shards. */
 export interface MapPlaces {
   readonly database: Database;
+  /** The container of the maps and their moves. */
+  readonly maps: Container;
   readonly connect: (location: ShardLocation) => Database;
 }
 
@@ -23,14 +26,15 @@ export async function openPlaces({ workspace }: Opening): Promise<MapPlaces> {
   const { places } = await workspace.services();
   const connect = ({ database, endpoint = maps.endpoint }: ShardLocation): Database =>
     places.connect({ database, endpoint }, { purpose: 'administration' });
-  return { database: connect(maps), connect };
+  const database = connect(maps);
+  return { database, maps: database.container(MAP_CONTAINER), connect };
 }
 
 /** The moves of a map whose processes have died. Changes nothing. */
 export async function leftIn(context: Context, map: ShardMap, now: Inspection): Promise<readonly LeftMove[]> {
-  const { database } = await openPlaces(context);
+  const { maps } = await openPlaces(context);
   const { signal, clock = systemClock } = context;
-  return leftMoves(await movesOf(database.container(MAP_CONTAINER), map.name, signal), now, clock.now());
+  return leftMoves(await movesOf(maps, map.name, signal), now, clock.now());
 }
 
 /**
@@ -38,9 +42,9 @@ export async function leftIn(context: Context, map: ShardMap, now: Inspection): 
  * says so.
  */
 export async function healMap(context: Context, map: ShardMap): Promise<readonly string[]> {
-  const { database } = await openPlaces(context);
+  const { maps } = await openPlaces(context);
   const { signal, clock, screen } = context;
-  const healed = await bringBack({ map, maps: database.container(MAP_CONTAINER), signal, clock });
+  const healed = await bringBack({ map, maps, signal, clock });
   for (const { id, keys } of healed)
     screen.line(`The process of the move ${id} has died while ${keys} was offline. It is online again where it was.`);
   return healed.map(({ keys }) => keys);
@@ -51,10 +55,11 @@ export async function openManager(context: Opening): Promise<ShardMapManager> {
   const places = await openPlaces(context);
   const manager = await ShardMapManager.tryGet({ ...places, brief: true });
   if (manager) return manager;
-  throw sharedError('not-found', `Database ${places.database.id} has no store of shard maps`, {
-    hint: 'Check `SHARD_MAPS_DATABASE`, or create the store with `millrace shards init`.',
-  });
+  throw await noStore(places.database, 'Check `SHARD_MAPS_DATABASE`, or create the store with `millrace shards init`.');
 }
+
+export const openMap = async (context: Opening, name: string): Promise<ShardMap> =>
+  mapNamed(await openManager(context), name);
 
 /** @throws MillraceError `not-found` */
 export async function mapNamed(manager: ShardMapManager, name: string): Promise<ShardMap> {

@@ -2,7 +2,7 @@
 import { literal } from '../../pipeline/tables/literal.ts';
 
 export interface SqlSizes {
-  readonly tenants: readonly { readonly tenant: string | number; readonly bytes: number }[];
+  readonly tenants: readonly { readonly tenant: string; readonly bytes: number }[];
   readonly nodes: readonly { readonly node: string; readonly bytes: number }[];
 }
 
@@ -15,11 +15,11 @@ export interface Limits {
 
 export interface Growth {
   readonly average: number;
-  readonly isolate: readonly { readonly tenant: string | number; readonly bytes: number; readonly share: number }[];
+  readonly isolate: readonly { readonly tenant: string; readonly bytes: number; readonly share: number }[];
   /** The nodes above the threshold. */
   readonly full: readonly { readonly node: string; readonly bytes: number; readonly above: number }[];
   /** Tenants that are larger than an average node: no move of shards can balance them. */
-  readonly beyond: readonly (string | number)[];
+  readonly beyond: readonly string[];
   readonly statements: readonly string[];
 }
 
@@ -54,11 +54,10 @@ export function growthOf({ tenants, nodes }: SqlSizes, table: string, { isolate:
 }
 
 /** The function takes any type, so that a text must say that it is one. */
-const tenantLiteral = (tenant: string | number): string =>
-  typeof tenant === 'number' ? String(tenant) : `${literal(tenant)}::text`;
+const tenantLiteral = (tenant: string): string => `${literal(tenant)}::text`;
 
 /** Whether a tenant has a shard of its own already: Citus refuses to isolate it again. */
-export const isAlone = (table: string, tenant: string | number): string =>
+export const isAlone = (table: string, tenant: string): string =>
   `SELECT shardminvalue = shardmaxvalue AS alone FROM pg_dist_shard WHERE shardid = get_shard_id_for_distribution_column(${literal(table)}, ${tenantLiteral(tenant)})`;
 
 /** The queries that measure what `growthOf` takes. */

@@ -13,6 +13,20 @@ const work = {
 };
 
 /**
+ * Of the last hour, each minute in which it reported: seconds since 1970, changes a second, changes behind or null. It is
+ * stored as one text, because an array would cost the index a term for each number.
+ */
+const history = z
+  .string()
+  .transform((text) =>
+    text
+      .split(';')
+      .flatMap((point) => (point === '' ? [] : [point.split(',').map((of) => (of === '' ? null : Number(of)))])),
+  )
+  .pipe(z.array(z.tuple([z.number(), z.number(), z.number().nullable()])));
+export const historyText = (points: HostStatus['history']): string => points.map((point) => point.join(',')).join(';');
+
+/**
  * A running host's report of itself, as a document of the state container. A host that stops removes it; that of a host
  * that died expires after a day.
  */
@@ -35,6 +49,7 @@ const schema = z.object({
       parked: z.number(),
     }),
   ),
+  history,
   /** One entry for each source container. */
   sources: z.array(
     z.object({ container: z.string(), leases: z.number(), known: z.number(), failure: z.string().optional() }),
@@ -49,6 +64,8 @@ const schema = z.object({
       container: z.string(),
       /** The lease's token. */
       lease: z.string(),
+      /** Changes that the host has handled on it so far, each once, however many projections applied it. */
+      handled: z.number(),
       /** Changes a second; null: not known yet. */
       handledPerSecond: z.number().nullable(),
       /** Transactions a second, by lsn. */

@@ -6,7 +6,7 @@ import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type GateDocument, gatedContainer } from '../../shards/gate/write-gate.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { type MigrationRecord, isUnfinishedMigration } from '../migrate/migrations.ts';
-import { type Running, readRunning } from '../running.ts';
+import { type Run, readRunning } from '../journal/runs.ts';
 
 /** Something that was begun and has not ended. */
 export interface InProgress {
@@ -38,12 +38,12 @@ export async function readInProgress(
   ];
 }
 
-const ofOperation = ({ verb, arguments: given, actor, since }: Running): InProgress => {
+const ofOperation = ({ verb, arguments: given, actor, at }: Run): InProgress => {
   const named = [given['name'], given['id'], given['container']].filter((value) => typeof value === 'string');
-  return { what: [verb, ...named].join(' '), by: actor, since };
+  return { what: [verb, ...named].join(' '), by: actor, since: at };
 };
 
-function ofView(name: string, { staged, previous }: View, builders: readonly Running[]): InProgress[] {
+function ofView(name: string, { staged, previous }: View, builders: readonly Run[]): InProgress[] {
   const by = builders.find(({ arguments: { name: given } }) => String(given).split('@')[0] === name)?.actor ?? null;
   const until = previous?.frozenUntil ?? (staged?.phase === 'frozen' ? staged.frozenUntil : undefined);
   const frozen = until !== undefined && Date.now() < Date.parse(until);
@@ -75,7 +75,7 @@ type Gate = GateDocument & { readonly _ts: number };
 type Migrating = Pick<MigrationRecord, 'name' | 'into' | 'target' | 'direction'>;
 
 /** Closed write gates, and migrations whose writers were not switched yet. */
-async function ofMigrations(state: Container, running: readonly Running[], signal: AbortSignal): Promise<InProgress[]> {
+async function ofMigrations(state: Container, running: readonly Run[], signal: AbortSignal): Promise<InProgress[]> {
   const gates = await all<Gate>(state, "SELECT * FROM c WHERE c.type = 'millrace.gate'", signal);
   const migrations = await all<Migrating>(state, "SELECT * FROM c WHERE c.pk = 'migrations'", signal);
   const closed = gates.filter((gate) => gate.state === 'closing');
@@ -92,7 +92,7 @@ async function ofMigrations(state: Container, running: readonly Running[], signa
     ...unfinished.map(({ name, into, direction }) => {
       const of = running.find(({ verb, arguments: given }) => verb === 'migrate' && given['name'] === name);
       const what = direction === 'forward' ? `migration of ${name} to ${into}` : `way back of ${name} from ${into}`;
-      return { what, by: of?.actor ?? null, since: of?.since ?? null };
+      return { what, by: of?.actor ?? null, since: of?.at ?? null };
     }),
   ];
 }

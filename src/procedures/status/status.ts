@@ -1,4 +1,5 @@
 import { messageOf } from '../../base/errors.ts';
+import { until } from '../../base/until.ts';
 import { FormatUnreadable } from '../../base/format.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
@@ -10,13 +11,15 @@ import { type View, Views } from '../../engine/views/views.ts';
 import type { JobState } from '../../jobs/jobs.ts';
 import { type HostStatus, readHostStatuses } from './host-status.ts';
 import { openLeases, ownGroups } from '../leases/groups.ts';
+import { misfitHubs } from '../leases/misfit-hubs.ts';
+import { LOST, leasesWereLost } from '../leases/lost.ts';
 import { type LeaseRow, STUCK_MS, leaseRows } from '../leases/lease-rows.ts';
 import { controlFormats } from '../../runtime/stored-formats.ts';
 import { readInProgress } from './in-progress.ts';
 import { selectLetters } from '../dead-letters/select.ts';
 import { readArchiveVerified } from '../archive/verified.ts';
 import type { Context } from '../context.ts';
-import { readVerified, verifiedName } from '../verify/verified.ts';
+import { readAgainst, readVerified, verifiedName } from '../verify/verified.ts';
 import { projectionStateOf, stateWithoutVersions } from '../projections/projection-rows.ts';
 import { askedTenant } from '../tenants/tenant-flag.ts';
 import { readCounted } from '../tenants/tenant-counts.ts';
@@ -33,9 +36,11 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
   const { pipeline } = loaded;
   const only = tenant === undefined ? undefined : askedTenant(loaded, tenant).tenant;
   const services = await workspace.services();
-  const groups = ownGroups(await openLeases(context));
-  const [leases, letters, said, formats] = await Promise.all([
+  const inventory = await openLeases(context);
+  const groups = ownGroups(inventory);
+  const [leases, hubs, letters, said, formats] = await Promise.all([
     leaseRows(groups, { expirationMs, stuckMs: STUCK_MS }),
+    misfitHubs(pipeline, services),
     (only === undefined
       ? countLetters(services.place.state)
       : selectLetters(workspace, { tenant }).then(letterCountsOf)
@@ -94,25 +99,43 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
     /** The last verification of all projections; null: none has ended. `sampled`: of a sample. */
     verified: (await readVerified(services.global.state, verifiedName(pipeline, services.place), 'whole')) ?? null,
     sampled: (await readVerified(services.global.state, verifiedName(pipeline, services.place), 'sample')) ?? null,
+    /** The last comparisons with copies that a team keeps by hand. */
+    against: await readAgainst(services.global.state, verifiedName(pipeline, services.place), signal),
     /** The last verification of the archives, of all blobs or of a sample; null: none has ended. */
     archiveVerified: (await readArchiveVerified(services.global.state, verifiedName(pipeline, services.place))) ?? null,
     /** What the costliest tenants took since their hosts started, and their dead letters; null: no tenant is known. */
     tenants: await tenantsOf(said, () => lettersByTenant(services.place.state), only),
     /** What `tenants list` counted last; null: it has not run. */
     counted: (await readCounted(services.place.state, pipeline.name)) ?? null,
-    /** The tenants whose changes are set aside; null: the pipeline declares no tenant; text: why it can't be read. */
-    backlog: await waitingTenants(pipeline, services.place.state, signal, only).catch(unreadableText),
+    /** The tenants whose changes are deferred; null: the pipeline declares no tenant; text: why it can't be read. */
+    deferred: await waitingTenants(pipeline, services.place.state, signal, only).catch(unreadableText),
     jobs: await jobCounts(context),
-    leases: { all: leases.length, free: leases.filter(({ owner }) => owner === null).length },
-    sources: [...Map.groupBy(leases, ({ container }) => container ?? '')].map(([container, of]) => ({
-      container,
-      leases: of.length,
-      lag: lagTogether(of),
-      troubled: of.filter(({ state }) => TROUBLED.has(state)).map(({ token, why }) => ({ token, why })),
-    })),
+    /** `lost`: why there is none though hosts have run; null: there are some, or no host has run. */
+    leases: {
+      all: leases.length,
+      free: leases.filter(({ owner }) => owner === null).length,
+      lost: (await leasesWereLost(inventory, services.place.state, pipeline.name)) ? LOST : null,
+    },
+    sources: [
+      ...[...Map.groupBy(leases, ({ container }) => container ?? '')].map(([container, of]) => ({
+        container,
+        leases: of.length,
+        lag: lagTogether(of),
+        troubled: of.filter(({ state }) => TROUBLED.has(state)).map(({ token, why }) => ({ token, why })),
+      })),
+      // A hub has no leases; it is a source here only if it can't be read.
+      ...hubs.map(({ hub, group: token, why }) => ({
+        container: `event hub ${hub}`,
+        leases: 0,
+        lag: { known: false as const, why },
+        troubled: [{ token, why }],
+      })),
+    ],
     hosts: hostsOf(leases, said),
   };
 }
+
+const JOBS_MS = 5_000;
 
 export type Status = Awaited<ReturnType<typeof readStatus>>;
 
@@ -154,9 +177,10 @@ function unreadableText(error: unknown): string {
 async function jobCounts({ workspace }: Context): Promise<Record<JobState, number> | string | null> {
   if (workspace.settings().jobsUrl === undefined) return null;
   try {
-    return await (await workspace.jobs()).counts();
+    return await until((async () => (await workspace.jobs()).counts())(), AbortSignal.timeout(JOBS_MS));
   } catch (error) {
-    return messageOf(error);
+    const isLate = error instanceof Error && error.name === 'TimeoutError';
+    return isLate ? `The datastore of the background jobs has not answered in ${JOBS_MS / 1_000} s` : messageOf(error);
   }
 }
 

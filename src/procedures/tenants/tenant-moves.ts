@@ -2,7 +2,7 @@
 import { requireShardMaps } from '../../base/settings.ts';
 import { splitPath } from '../../cosmos/paths.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
-import { openShardMap } from '../../runtime/shard-map.ts';
+import { openShardMap } from '../../runtime/places.ts';
 import { MAP_CONTAINER } from '../../shards/map/documents.ts';
 import { codeOf } from '../move/keyed-part.ts';
 import { type MoveDocument, isUnfinished, movesOf, ofKeys } from '../move/record.ts';

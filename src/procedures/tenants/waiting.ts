@@ -1,9 +1,9 @@
-// Which tenants have changes that are set aside, and how long that will take.
+// Which tenants have changes that are deferred, and how long that will take.
 import type { Container } from '@azure/cosmos';
 import type { Pipeline } from '../../pipeline/specs.ts';
 import { feedReaders, sourcesOf } from '../../pipeline/pipeline.ts';
 import { BUNDLE } from '../../engine/deferred/documents.ts';
-import { type Waiting, backlogOf } from '../../engine/deferred/registered.ts';
+import { type Waiting, registeredOf } from '../../engine/deferred/registered.ts';
 
 interface Waits {
   /** At most; the last bundles may have fewer. */
@@ -16,7 +16,7 @@ interface Waits {
   readonly emptyIn: number | 'never' | null;
 }
 
-/** What a tenant has set aside of one source container. */
+/** What a tenant has deferred of one source container. */
 export interface WaitingTenant extends Waits {
   readonly tenant: string;
   readonly container: string;
@@ -32,7 +32,7 @@ export interface WaitingTenants {
 const MOST = 10;
 
 /**
- * The tenants with a backlog; null if the pipeline declares no tenant. Point reads: the register of each source
+ * The tenants with a queue; null if the pipeline declares no tenant. Point reads: the register of each source
  * container, and two for each queue. `only`: this tenant alone.
  */
 export async function waitingTenants(
@@ -47,7 +47,7 @@ export async function waitingTenants(
   );
   const all = await Promise.all(
     [...containers].map(async (container) => {
-      const queues = await backlogOf(state, { pipeline: pipeline.name, source: container }, signal).waiting();
+      const queues = await registeredOf(state, { pipeline: pipeline.name, source: container }, signal).waiting();
       return [...Map.groupBy(queues, ({ tenant }) => tenant)]
         .filter(([tenant]) => only === undefined || tenant === only)
         .map(([tenant, own]) => ({ tenant, container, own }));

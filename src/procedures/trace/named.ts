@@ -11,15 +11,10 @@ import { plural } from '../table.ts';
  * @throws UsageError `input-invalid`
  */
 export function namedDocument(
-  { model }: Pick<LoadedPipeline, 'model'>,
+  loaded: Pick<LoadedPipeline, 'model'>,
   { container, key: text, id }: { readonly container: string; readonly key: string; readonly id: string },
 ): Identity {
-  const known = model.containers.map(({ name }) => name);
-  const found = model.containers.find(({ name }) => name === container);
-  if (!found)
-    throw operationsError('input-invalid', `The model has no container ${container}${suggestion(container, known)}`, {
-      hint: `Name one of: ${known.join(', ')}.`,
-    });
+  const found = knownContainer(loaded, container);
   const key = keyOf(text);
   const levels = found.partitionKey.length;
   if (key.length !== levels)
@@ -31,6 +26,19 @@ export function namedDocument(
       },
     );
   return { container, key, id };
+}
+
+/** @throws UsageError `input-invalid` */
+export function knownContainer(
+  { model }: Pick<LoadedPipeline, 'model'>,
+  container: string,
+): LoadedPipeline['model']['containers'][number] {
+  const known = model.containers.map(({ name }) => name);
+  const found = model.containers.find(({ name }) => name === container);
+  if (found) return found;
+  throw operationsError('input-invalid', `The model has no container ${container}${suggestion(container, known)}`, {
+    hint: `Name one of: ${known.join(', ')}.`,
+  });
 }
 
 /** The values that are known; the others are names to replace. */

@@ -1,5 +1,5 @@
-import { effectivePartitionKey } from '../../cosmos/epk.ts';
-import { keyHash } from '../../cosmos/key-hash.ts';
+import { effectivePartitionKey } from '../../cosmos/effective-partition-key.ts';
+import { keyHash } from '../../cosmos/key-definition.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import { openLeases } from '../leases/groups.ts';

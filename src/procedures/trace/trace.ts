@@ -3,7 +3,14 @@ import { canonical } from '../../base/json.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { isOfType, typeRules } from '../../pipeline/discriminator.ts';
 import { feedReaders, sourcesOf } from '../../pipeline/pipeline.ts';
-import { type AggregateSpec, type CopySpec, type Doc, type Pipeline, projectionId } from '../../pipeline/specs.ts';
+import {
+  type AggregateSpec,
+  type CopySpec,
+  type Doc,
+  type Pipeline,
+  hasLocator,
+  projectionId,
+} from '../../pipeline/specs.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { listLetters } from '../../engine/dead-letters/letter-queries.ts';
 import { Views, type ViewsByName, pausedBy } from '../../engine/views/views.ts';
@@ -90,10 +97,10 @@ interface Seen {
   readonly pipeline: Pipeline;
 }
 
-/** Only these record what they applied of each document: a stable one needs no locator. */
+/** Only these record what they applied of each document, in locators. */
 type Recording = CopySpec | AggregateSpec;
 const recordsPlaces = (spec: Reader): spec is Recording =>
-  (spec.kind === 'copy' || spec.kind === 'aggregate') && !spec.stable;
+  (spec.kind === 'copy' || spec.kind === 'aggregate') && hasLocator(spec);
 
 async function locatorOf(spec: Reader, who: Identity, state: Container): Promise<LocatorDocument | undefined> {
   if (!recordsPlaces(spec) || spec.from.container !== who.container) return undefined;
@@ -148,6 +155,11 @@ function ofRecord(
     if (!locator) return { state: 'not known', why: 'It has no record of the document.' };
     return { state: 'not known', why: 'It still has it: a deletion waits in the feed, or the document was archived.' };
   }
+  if (locator?.waits && locator.version.etag === body['_etag'])
+    return {
+      state: 'waiting',
+      why: 'It applied the document as it is now, and waits for a joined document that is missing.',
+    };
   if (locator && locator.version.etag === body['_etag'])
     return locator.places.length > 0
       ? { state: 'applied', why: 'It applied the document as it is now.' }
@@ -161,7 +173,7 @@ function ofRecord(
   if (behind.read === true)
     return {
       state: 'not applied',
-      why: `Its hosts have read past the last write, and it has ${locator ? 'an older version' : 'no record'} of the document. Changes of its tenant may be set aside: see \`millrace status\`. If not, run \`millrace projections verify ${spec.name}\`.`,
+      why: `Its hosts have read past the last write, and it has ${locator ? 'an older version' : 'no record'} of the document. Changes of its tenant may be deferred: see \`millrace status\`. If not, run \`millrace projections verify ${spec.name}\`.`,
     };
   return notYet(behind, range);
 }

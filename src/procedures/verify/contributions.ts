@@ -1,18 +1,10 @@
-import type { Database } from '@azure/cosmos';
 import { canonical, digest } from '../../base/json.ts';
-import {
-  type AggregateSpec,
-  type Doc,
-  type MeasureSpec,
-  type SourceRules,
-  projectionId,
-} from '../../pipeline/specs.ts';
+import { type MeasureSpec, groupValue } from '../../pipeline/builders/measures.ts';
+import { type AggregateSpec, type Doc, type SourceRules, projectionId } from '../../pipeline/specs.ts';
 import { recompute, rowKey } from '../../pipeline/oracle/recompute.ts';
 import type { ContributionDocument } from '../../kinds/aggregate/contribution.ts';
-import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { ParkedDocuments } from './parked.ts';
-import type { Candidate } from './difference.ts';
-import type { TenantReads } from './tenant-reads.ts';
+import { type Candidate, notStable } from './difference.ts';
 
 export interface ContributionsContext {
   /** The stored contributions to compare. */
@@ -44,8 +36,10 @@ export async function* checkContributions(
   const expected = new Map<string, Parts>();
   const found = new Map<string, Parts>();
   const etags = new Map<string, string[]>();
+  const sources = new Set<string>();
   for (const doc of docs) {
     const source = rowKey(doc, sourceKeys);
+    if (spec.stable) sources.add(source);
     for (const [group, row] of recompute(spec, () => [doc], rules, { keyPaths, refused: () => undefined }))
       partsOf(expected, group).set(source, canonical(measured(spec, (field) => row[field])));
   }
@@ -56,7 +50,7 @@ export async function* checkContributions(
       yield { unsure: group };
       continue;
     }
-    const shown = measured(spec, (field, measure) => shownBy(measure, values.m[field], values.rows));
+    const shown = measured(spec, (field, measure) => groupValue(measure, values.m[field], values.rows));
     partsOf(found, group).set(canonical([...source.key, source.id]), canonical(shown));
     etags.set(group, [...(etags.get(group) ?? []), String(_etag)]);
   }
@@ -64,6 +58,7 @@ export async function* checkContributions(
     const [must, is] = [partsOf(expected, group), partsOf(found, group)];
     const wrong = [...new Set([...must.keys(), ...is.keys()])].filter((source) => must.get(source) !== is.get(source));
     if (wrong.length === 0) continue;
+    const left = wrong.find((source) => is.has(source) && !must.has(source) && sources.has(source));
     yield {
       projections: [projectionId(spec)],
       container: spec.into.container,
@@ -73,21 +68,10 @@ export async function* checkContributions(
       fields: ['contributions'],
       expected: { contributions: some(must, wrong) },
       found: { contributions: some(is, wrong) },
+      ...(left !== undefined && { why: notStable(projectionId(spec), left) }),
       evidence: digest([wrong.map((source) => must.get(source) ?? null), (etags.get(group) ?? []).toSorted()]),
     };
   }
-}
-
-/** Every stored contribution of an aggregate that counts. */
-export function contributionsOf(
-  spec: AggregateSpec,
-  { database, reads, signal }: { database: Database; reads: TenantReads; signal: AbortSignal },
-): AsyncGenerator<ContributionDocument> {
-  const { query, options } = reads.of(spec.into.container, {
-    where: `c.type = 'millrace.contribution' AND c["by"] = @by`,
-    parameters: [{ name: '@by', value: projectionId(spec) }],
-  });
-  return fetchAll<ContributionDocument>(database.container(spec.into.container), query, signal, options);
 }
 
 /** The number of contributions to show; more would be too long to read. */
@@ -107,13 +91,3 @@ function partsOf(groups: Map<string, Parts>, group: string): Parts {
 
 const measured = (spec: AggregateSpec, of: (field: string, measure: MeasureSpec) => unknown): Doc =>
   Object.fromEntries(Object.entries(spec.measures).map(([field, measure]) => [field, of(field, measure)]));
-
-/** The value of a measure for a group of one document, from the document's stored contribution. */
-function shownBy(measure: MeasureSpec, part: unknown, rows: number): unknown {
-  if (measure.kind === 'count') return rows;
-  if (measure.kind === 'avg') return Number(part) / rows;
-  if (measure.kind === 'distinct') return (part as readonly unknown[]).length;
-  if (measure.kind === 'top')
-    return (part as { readonly rows: readonly { keep: unknown }[] }).rows.map(({ keep }) => keep);
-  return part;
-}

@@ -12,7 +12,14 @@ export interface Difference {
   readonly fields: readonly string[];
   readonly expected?: Doc;
   readonly found?: Doc;
+  /** What is declared and isn't so. */
+  readonly why?: string;
+  /** Of a comparison with another copy: since when it is so. ISO 8601 UTC. */
+  readonly since?: string;
 }
+
+export const notStable = (projection: string, source: string): string =>
+  `${projection} is declared \`stable\`, but ${source} has left this place; declare a new version without it`;
 
 /** A difference with its evidence. If the same evidence is found again later, no write was on its way. */
 export type Candidate = Difference & {

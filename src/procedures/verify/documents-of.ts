@@ -1,6 +1,6 @@
 import type { Database } from '@azure/cosmos';
 import { findArchived } from '../../archive/read/archived-line.ts';
-import type { BlobStore } from '../../archive/blobs/blob-store.ts';
+import type { BlobStore } from '../../access/blob-store.ts';
 import { KeptBlobs } from '../../archive/blobs/kept-blobs.ts';
 import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
@@ -9,6 +9,7 @@ import { asStored, isOfType, typeRules } from '../../pipeline/discriminator.ts';
 import { isEmptied } from '../../pipeline/emptied.ts';
 import { rowKey } from '../../pipeline/oracle/recompute.ts';
 import type { Doc, SourceRef } from '../../pipeline/specs.ts';
+import { keyPathsOf } from '../../model/model.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import { toChange } from '../../feed/reading/mapper.ts';
@@ -123,7 +124,7 @@ export class DocumentsOf {
   /** An identity has null also for a key value that the document doesn't have, by which no point read finds it. */
   async #withoutKey({ container, key, id }: Identity): Promise<Doc | undefined> {
     const { model } = this.#loaded;
-    const paths = model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
+    const paths = keyPathsOf(model, container);
     const all = this.#accesses(container).map(([access]) =>
       access.query<Doc>(container, 'SELECT * FROM c WHERE c.id = @id', { id }),
     );

@@ -3,32 +3,12 @@ import { digest } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { recompute, rowKey } from '../../pipeline/oracle/recompute.ts';
-import { type AggregateSpec, type Doc, type SourceRules, projectionId } from '../../pipeline/specs.ts';
+import { type AggregateSpec, type SourceRules, projectionId } from '../../pipeline/specs.ts';
 import type { Identity, Key } from '../../feed/reading/change.ts';
 import { type ContributionDocument, contributionId } from '../../kinds/aggregate/contribution.ts';
-import { nameOf } from './compare.ts';
-import type { Candidate } from './difference.ts';
 import type { DocumentsOf } from './documents-of.ts';
+import { type Part, nameOf } from './look.ts';
 import { identityText } from './parked.ts';
-
-/** What one projection needs of a comparison: its source documents, and the places to compare. */
-export interface DrawnPart {
-  /** By `Container/type`. */
-  readonly docs: ReadonlyMap<string, readonly Doc[]>;
-  readonly only: (place: string) => boolean;
-  /** Places whose documents can't be compared. */
-  readonly unknown?: readonly string[];
-  /** Groups that have contributions and no aggregate, too large to recompute. */
-  readonly lost?: readonly Candidate[];
-  readonly contributions?: readonly Contributions[];
-}
-
-/** Contributions to compare with those that source documents determine, in some groups. */
-interface Contributions {
-  readonly docs: readonly Doc[];
-  readonly stored: readonly ContributionDocument[];
-  readonly groups: ReadonlySet<string>;
-}
 
 export interface GroupsContext {
   readonly database: Database;
@@ -60,7 +40,7 @@ export async function drawnGroups(
   spec: AggregateSpec,
   own: ReadonlySet<string>,
   context: GroupsContext,
-): Promise<DrawnPart & { readonly largeGroups: number }> {
+): Promise<Part> {
   const { documents, drawn, rules, keyPaths, sourceKeys, limits } = context;
   const { from, into } = spec;
   const read = await documents.read(from, drawn);

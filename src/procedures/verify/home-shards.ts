@@ -2,15 +2,12 @@
 import type { Database } from '@azure/cosmos';
 import type { Settings } from '../../base/settings.ts';
 import { splitPath, valueAtPath } from '../../cosmos/paths.ts';
-import { wholeOf } from '../../pipeline/places.ts';
 import { rowKey } from '../../pipeline/oracle/recompute.ts';
 import type { Doc } from '../../pipeline/specs.ts';
 import { isCopied } from '../../kinds/moved.ts';
-import { openShardMap, shardPlaces } from '../../runtime/shard-map.ts';
+import { isShardAt, openShardMap, shardPlaces } from '../../runtime/places.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { addressOf } from '../../shards/map/documents.ts';
-import { mappedBy, shardMappingOf } from '../shards/mapped.ts';
-import { codeOf } from '../move/keyed-part.ts';
+import { homesIn } from '../shards/mapped.ts';
 
 /** Whether the map gives the key of a document to the shard of a database. Undefined: nothing says so. */
 export type IsHome = (container: string, doc: Doc, database: Database) => boolean | undefined;
@@ -27,24 +24,15 @@ export async function homeShards(
   settings: Settings | undefined,
 ): Promise<IsHome> {
   if (!settings || pipeline.part?.place !== 'global' || !services.shards) return UNKNOWN;
-  const map = await openShardMap({ settings, services, loaded: { pipeline: wholeOf(pipeline), model } });
-  const [mappings, places, shards] = await Promise.all([map.mappings(), shardPlaces(map, settings), services.shards()]);
-  const mapped = mappedBy(map, mappings);
-  const addresses = new Map(
-    places.map(({ shard, location: { database, endpoint = settings.cosmos.endpoint } }) => [
-      shard.id,
-      `${addressOf({ endpoint })} ${database}`,
-    ]),
-  );
-  const ofDatabase = new Map(
-    shards.map(({ place: { database, endpoint } }) => [database, `${addressOf({ endpoint })} ${database.id}`]),
+  const map = await openShardMap({ settings, services, loaded: { pipeline, model } });
+  const [homeOf, places, shards] = await Promise.all([homesIn(map), shardPlaces(map, settings), services.shards()]);
+  const shardOf = new Map(
+    shards.map(({ place }) => [place.database, places.find((one) => isShardAt(one, settings, place))?.shard.id]),
   );
   return (container, doc, database) => {
     const path = map.schema.sharded[container];
-    if (path === undefined) return undefined;
-    const code = codeOf(map, valueAtPath(doc, splitPath(path)));
-    const home = code === undefined ? undefined : shardMappingOf(mapped, code);
-    return home && addresses.get(home.shard) === ofDatabase.get(database);
+    const home = path === undefined ? undefined : homeOf(valueAtPath(doc, splitPath(path)));
+    return home && home.shard === shardOf.get(database);
   };
 }
 

@@ -1,14 +1,13 @@
-// Keys that moved to another shard while shards were read, one after the other or each by itself: their documents may have
+// Keys that moved to another shard while shards were read, in turn, side by side or each by itself: their documents may have
 // been in none of them when it was read.
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
-import { wholeOf } from '../../pipeline/places.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
-import { openShardMap } from '../../runtime/shard-map.ts';
+import { openShardMap } from '../../runtime/places.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { shardHere } from '../archive/foreign-keys.ts';
 import type { Context } from '../context.ts';
 import { plural } from '../table.ts';
-import { type MoveDocument, isFlipped } from '../move/record.ts';
+import { type MoveDocument, isSwitched } from '../move/record.ts';
 import type { AskedTenant } from '../tenants/tenant-flag.ts';
 import { movesOfTenant } from '../tenants/tenant-moves.ts';
 
@@ -38,7 +37,7 @@ export function sayMoved(moved: readonly MovedKeys[], remedy: (to: string) => st
 
 /** Ids of moves, and of the shards that there were. */
 interface Look {
-  readonly flipped: ReadonlySet<string>;
+  readonly switched: ReadonlySet<string>;
   readonly shards: ReadonlySet<string>;
 }
 
@@ -46,17 +45,17 @@ const NONE = (): Promise<MovedKeys[]> => Promise.resolve([]);
 
 /** Resolves with a function that names the moves which have given keys to another shard since, whatever the shard. */
 export async function movedMeanwhile(parts: Parts, signal: AbortSignal): Promise<() => Promise<MovedKeys[]>> {
-  const { flipped } = await lookOf(parts, undefined, signal);
+  const { switched } = await lookOf(parts, undefined, signal);
   return async () =>
     named(
       parts,
-      (await flippedOf(parts, undefined, signal)).filter(({ id }) => !flipped.has(id)),
+      (await switchedOf(parts, undefined, signal)).filter(({ id }) => !switched.has(id)),
     );
 }
 
 /**
- * The same for one place of a call that works in several, one after the other: keys that have left its shard since the
- * first place began, unless the shard that has them is looked at after that. A job works in one place alone, and names what
+ * The same for one place of a call that works in several, some at once: keys that have left its shard since the first
+ * place began, unless the shard that has them is looked at after that. A job works in one place alone, and names what
  * has left since it was asked for.
  */
 export async function leftMeanwhile(
@@ -66,27 +65,26 @@ export async function leftMeanwhile(
 ): Promise<() => Promise<MovedKeys[]>> {
   const { pipeline } = parts.loaded;
   if (!pipeline.part) return NONE;
-  const whole = wholeParts(parts);
-  const now = await lookOf(whole, asked, signal);
+  const now = await lookOf(parts, asked, signal);
   const first = (between?.get(FIRST) as Look | undefined) ?? now;
   between?.set(FIRST, first);
   // It reads all shards at once, and compares what differs again.
   if (pipeline.part.place === 'global') return NONE;
-  const own = await shardHere(await openShardMap(whole), whole);
+  const own = await shardHere(await openShardMap(parts), parts);
   between?.set(`${FIRST} ${own}`, now);
   const since = askedAt === undefined ? Infinity : askedAt - CLOCK_SKEW_MS;
-  const isSince = ({ id, flippedAt }: MoveDocument): boolean =>
-    !first.flipped.has(id) || (flippedAt !== undefined && Date.parse(flippedAt) >= since);
+  const isSince = ({ id, switchedAt }: MoveDocument): boolean =>
+    !first.switched.has(id) || (switchedAt !== undefined && Date.parse(switchedAt) >= since);
   const isSeen = ({ id, to }: MoveDocument): boolean => {
     if (!between) return false;
     const there = between.get(`${FIRST} ${to}`) as Look | undefined;
     // A shard that is known and has not had its turn comes later.
-    return there ? there.flipped.has(id) : first.shards.has(to);
+    return there ? there.switched.has(id) : first.shards.has(to);
   };
   return async () => {
-    const all = await flippedOf(whole, asked, signal);
+    const all = await switchedOf(parts, asked, signal);
     return named(
-      whole,
+      parts,
       all.filter((move) => move.from === own && isSince(move) && !isSeen(move)),
     );
   };
@@ -95,21 +93,16 @@ export async function leftMeanwhile(
 /** What a call keeps of its places: the look at its beginning, and with a shard's id that at the beginning of the shard. */
 const FIRST = 'moves';
 
-const wholeParts = (parts: Parts): Parts => ({
-  ...parts,
-  loaded: { ...parts.loaded, pipeline: wholeOf(parts.loaded.pipeline) },
-});
-
 async function lookOf(parts: Parts, asked: AskedTenant | undefined, signal: AbortSignal): Promise<Look> {
   const map = await openShardMap(parts);
   // Before the moves: a shard that is added later has no look of its own.
   const shards = (await map.shards()).filter(({ detached }) => !detached);
-  const flipped = await flippedOf(parts, asked, signal);
-  return { shards: new Set(shards.map(({ id }) => id)), flipped: new Set(flipped.map(({ id }) => id)) };
+  const switched = await switchedOf(parts, asked, signal);
+  return { shards: new Set(shards.map(({ id }) => id)), switched: new Set(switched.map(({ id }) => id)) };
 }
 
-const flippedOf = async (parts: Parts, asked: AskedTenant | undefined, signal: AbortSignal): Promise<MoveDocument[]> =>
-  (await movesOfTenant(parts, asked, signal)).filter(isFlipped);
+const switchedOf = async (parts: Parts, asked: AskedTenant | undefined, signal: AbortSignal): Promise<MoveDocument[]> =>
+  (await movesOfTenant(parts, asked, signal)).filter(isSwitched);
 
 async function named(parts: Parts, moves: readonly MoveDocument[]): Promise<MovedKeys[]> {
   if (moves.length === 0) return [];

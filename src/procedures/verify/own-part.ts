@@ -12,6 +12,8 @@ export interface Derived {
   readonly source?: Identity | undefined;
   /** For reference data. */
   readonly tenant?: Identity | undefined;
+  /** For a copy that waits for a joined document: no copy is expected, but a locator that says so. */
+  readonly waits?: true;
   /** For aggregates. */
   readonly group?: GroupFacts | undefined;
 }

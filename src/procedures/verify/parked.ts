@@ -20,8 +20,8 @@ export function parkedIdentityOf(container: string, keyPaths: readonly string[],
 }
 
 export interface ParkedDocuments {
-  /** The documents of a source, without the parked ones. */
-  without(of: SourceRef, docs: readonly Doc[]): readonly Doc[];
+  /** Documents, without the parked ones. */
+  without(docs: readonly Doc[]): readonly Doc[];
   /** Whether a document is parked; with `occupied`, whether it is parked because its place in the sink is taken. */
   has(who: Identity | undefined, where?: 'occupied'): boolean;
   readonly documents: readonly ParkedDocument[];
@@ -52,7 +52,7 @@ export async function parkedOf(
   // If a document does not exist, its deletion may be parked.
   for (const [text, letter] of letters) if (letter.op === 'delete') current.set(text, letter);
   return {
-    without: (_of, docs) =>
+    without: (docs) =>
       docs.filter((doc) => {
         const text = known.get(doc);
         return text === undefined || current.get(text)?.code === OCCUPIED;

@@ -6,15 +6,15 @@ import {
   type ProjectionSpec,
   type SourceRef,
   type SourceRules,
+  hasLocator,
   projectionId,
 } from '../../pipeline/specs.ts';
 import { ownFields, recompute, rowKey } from '../../pipeline/oracle/recompute.ts';
 import type { Identity, Key } from '../../feed/reading/change.ts';
-import { PENDING } from '../../kinds/copy/documents.ts';
 import type { ContributionPart } from './contributions.ts';
 import { type Derived, bound, tenantRef, withinOwnPart, wrongOwnFields } from './own-part.ts';
-import { type ParkedDocuments, parkedIdentityOf } from './parked.ts';
-import type { Candidate } from './difference.ts';
+import { type ParkedDocuments, identityText, parkedIdentityOf } from './parked.ts';
+import { type Candidate, notStable } from './difference.ts';
 
 interface Expected {
   readonly row: Doc;
@@ -36,10 +36,12 @@ export class SinkLook {
   readonly #container: string;
   readonly #keyPaths: readonly string[];
   readonly #expected = new Map<string, Expected>();
-  readonly #waiting = new Map<string, Derived>();
+  readonly #waiting: Derived[] = [];
   readonly #letters: { readonly letters: ParkedDocuments; readonly spec: ProjectionSpec }[] = [];
   /** Groups that contain an older version of a parked document. */
   readonly #unsure = new Set<string>();
+  /** The source documents of `stable` copies, by projection. */
+  readonly #stable = new Map<string, Set<string>>();
   readonly #parts: Candidate[] = [];
   readonly #pending: Candidate[] = [];
 
@@ -64,8 +66,13 @@ export class SinkLook {
         const whose = spec.kind === 'reference' && tenant ? who(spec.tenants, tenant) : undefined;
         derivations.set(key, { by, source: copied, tenant: whose, group });
       },
-      waiting: (key, source) => this.#waiting.set(key, { by, source: who(spec.from, source) }),
+      waiting: (source) => this.#waiting.push({ by, source: who(spec.from, source), waits: true }),
     });
+    if (spec.kind === 'copy' && !hasLocator(spec))
+      this.#stable.set(
+        by,
+        new Set([...derivations.values()].map(({ source }) => canonical([...(source?.key ?? []), source?.id]))),
+      );
     const groups = spec.kind === 'aggregate' ? this.#groupsOf(spec, documentsOf, context) : undefined;
     for (const [key, row] of rows) {
       if (only?.(key) === false) continue;
@@ -88,24 +95,25 @@ export class SinkLook {
     else this.#parts.push(part);
   }
 
-  /** `found`: the stored documents that wait for a joined document, by place. */
-  waiting(spec: CopySpec, found: ReadonlyMap<string, Doc>): void {
+  /** `found`: the source documents whose locator says that they wait for a joined document, by `identityText`. */
+  waiting(spec: CopySpec, found: ReadonlySet<string>): void {
     const by = projectionId(spec);
-    const at = { projections: [by], container: this.#container, fields: [] };
-    for (const [document, derived] of this.#waiting)
-      if (derived.by === by && !found.has(document)) {
-        const evidence = digest([document]);
-        this.#pending.push({ ...at, kind: 'missing', document, expected: { type: PENDING }, evidence, derived });
-      }
-    for (const [document, doc] of found)
-      if (!this.#waiting.has(document) && !this.#expected.has(document) && !this.#isParked(doc)) {
-        const evidence = digest([document, doc['_etag']]);
-        this.#pending.push({ ...at, kind: 'unexpected', document, found: { type: PENDING }, evidence });
-      }
+    for (const derived of this.#waiting) {
+      const { source } = derived;
+      if (derived.by !== by || !source || found.has(identityText(source))) continue;
+      const document = canonical([...source.key, source.id]);
+      const at = { projections: [by], container: source.container, document, fields: [] };
+      const expected = { type: 'millrace.locator', waits: true };
+      this.#pending.push({ ...at, kind: 'missing', expected, evidence: digest([source]), derived });
+    }
   }
 
   differences(actual: readonly Doc[], ids: readonly string[]): Candidate[] {
-    const found = [...this.#compare(actual, ids)];
+    const whys = new Map(this.#parts.map(({ document, why }) => [document, why]));
+    const found = [...this.#compare(actual, ids)].map((of) => {
+      const why = of.why ?? whys.get(of.document);
+      return why === undefined ? of : { ...of, why };
+    });
     const reported = new Set(found.map(({ document }) => document));
     return [...found, ...this.#parts.filter(({ document }) => !reported.has(document)), ...this.#pending];
   }
@@ -124,7 +132,11 @@ export class SinkLook {
         const by = isObject(stored['_mr']) ? stored['_mr']['by'] : undefined;
         const projections = ids.filter((id) => id === by);
         const whose = projections.length > 0 ? projections : ids;
-        yield { ...at, projections: whose, kind: 'unexpected', fields: [], found, evidence: evidence() };
+        const source = isObject(stored['_src'])
+          ? canonical([...(stored['_src']['pk'] as Key), stored['_src']['id']])
+          : '';
+        const why = this.#stable.get(String(by))?.has(source) ? { why: notStable(String(by), source) } : {};
+        yield { ...at, ...why, projections: whose, kind: 'unexpected', fields: [], found, evidence: evidence() };
         continue;
       }
       const { row, derived, occupied } = wanted;
@@ -173,7 +185,11 @@ export class SinkLook {
 }
 
 /** Top-level fields that differ; a sum may differ by its rounding. */
-function differing({ row, derived: { group } }: Expected, stored: Doc, found: Doc): string[] {
+export function differing(
+  { row, derived: { group } }: Pick<Expected, 'row'> & { readonly derived: Pick<Derived, 'group'> },
+  stored: Doc,
+  found: Doc,
+): string[] {
   if (isDeepStrictEqual(row, found)) return [];
   const mr = isObject(stored['_mr']) ? stored['_mr'] : {};
   return [...new Set([...Object.keys(row), ...Object.keys(found)])].filter((field) => {

@@ -1,17 +1,17 @@
 import { canonical } from '../../base/json.ts';
-import { type TenantRule, tenantRule } from '../../pipeline/tenant.ts';
-import { watchErasures } from '../../runtime/open-engine.ts';
-import type { Settings } from '../../base/settings.ts';
+import { tenantRule } from '../../pipeline/tenant.ts';
+import { READ_LAG_MS, watchErasures } from '../../runtime/open-engine.ts';
 import { sourcesOf } from '../../pipeline/pipeline.ts';
 import { type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { type CompareOptions, type Comparison, compare } from './compare.ts';
-import { type Drawn, type SampleComparison, compareSample } from './compare-sample.ts';
+import { type CompareOptions, compare } from './compare.ts';
 import type { Candidate } from './difference.ts';
+import type { Comparison } from './look.ts';
+import type { Drawn } from './named-reading.ts';
 import { type Model, keyPathsOf } from '../../model/model.ts';
 import type { AskedTenant } from '../tenants/tenant-flag.ts';
-import { untilPassed } from '../projections/lag.ts';
-import { unjudged } from './unjudged.ts';
+import { type Passed, untilPassed } from '../projections/until-passed.ts';
+import { tenantIn, unjudged } from './unjudged.ts';
 import type { OtherSpec } from './verify-others.ts';
 
 export interface Settled extends Comparison {
@@ -19,52 +19,86 @@ export interface Settled extends Comparison {
   readonly moving: number;
   /** Hosts had not passed the changes that `moving` documents may wait for. */
   readonly behind?: true;
-  /** The number of differences that may come from changes which hosts have set aside. They are not judged. */
-  readonly setAside: number;
-  readonly largeGroups?: number;
+  /** The number of differences that may come from changes which hosts have deferred. They are not judged. */
+  readonly deferred: number;
 }
 
-export interface Looked extends Required<Pick<CompareOptions, 'chosen' | 'kept' | 'others'>> {
-  /** The documents to compare. Absent: all. */
-  readonly drawn?: Drawn | undefined;
-}
+type Looked = Required<Pick<CompareOptions, 'chosen' | 'kept' | 'others'>>;
 
-export interface SettleOptions extends Pick<CompareOptions, 'signal' | 'screen'> {
+export interface SettleOptions extends Pick<CompareOptions, 'signal' | 'screen' | 'settings' | 'ofTenant'> {
+  /** How old a read may be, milliseconds. Default 5,000. */
   readonly readLagMs?: number | undefined;
-  /** With settings, live hosts may run. */
-  readonly settings?: Settings | undefined;
   /** How long to wait for hosts that are behind, milliseconds. Default two minutes. */
   readonly patienceMs?: number | undefined;
   /** Only sink documents under this partition key. */
   readonly key?: readonly unknown[] | undefined;
-  /** Only sink documents of this tenant. */
-  readonly ofTenant?: AskedTenant | undefined;
 }
 
 /** How often changing differences are compared again. */
 const ROUNDS = 5;
 
+/** What compares, and what waits between two comparisons. */
+interface Looks {
+  /** `differing`: compares at least the projections with these names; undefined: all. `whole`: it compared all. */
+  readonly look: (differing?: ReadonlySet<string>) => Promise<{ readonly found: Comparison; readonly whole: boolean }>;
+  /** Until what a look has missed is written, and visible. */
+  readonly wait: (differing: ReadonlySet<string>) => Promise<Pick<Passed, 'hosts'> & { isOnItsWay: Judge }>;
+}
+type Judge = (difference: Candidate) => boolean;
+
+/** The lasting differences: two comparisons found them with the same evidence, with a wait between. */
+export async function lasting({ look, wait }: Looks): Promise<Settled> {
+  const { found: first } = await look();
+  const known = (of: Candidate): string => `${of.container} ${of.document} ${of.kind} ${of.evidence}`;
+  // A host may have written most of what the first look missed, so the last look at everything is what is reported.
+  let latest = first;
+  const certain: Candidate[] = [];
+  let open: readonly Candidate[] = first.differences;
+  let deferred = 0;
+  for (let round = 0; round < ROUNDS && open.length > 0; round++) {
+    const differing = new Set(open.flatMap(({ projections }) => projections));
+    const { hosts, isOnItsWay } = await wait(differing);
+    const judgedOf = (all: readonly Candidate[]): Candidate[] => {
+      const judged = all.filter((of) => !isOnItsWay(of));
+      deferred = all.length - judged.length;
+      return judged;
+    };
+    // No host runs, so the differences will not change.
+    if (hosts === 'none') return { ...latest, differences: [...certain, ...judgedOf(open)], moving: 0, deferred };
+    if (hosts === 'behind')
+      return { ...latest, differences: certain, moving: judgedOf(open).length, deferred, behind: true };
+    const seen = new Set(open.map(known));
+    const reported = new Set(certain.map(known));
+    const { found, whole } = await look(differing);
+    if (whole) latest = found;
+    const again = judgedOf(found.differences.filter((of) => !reported.has(known(of))));
+    certain.push(...again.filter((of) => seen.has(known(of))));
+    open = again.filter((of) => !seen.has(known(of)));
+  }
+  return { ...latest, differences: certain, moving: open.length, deferred };
+}
+
 /**
- * The lasting differences: they did not change between two comparisons, and the hosts had passed the first one's sources.
- * Those of a tenant that is erased don't count.
+ * The lasting differences of projections: the hosts had passed the first look's sources before the second. Those of a
+ * tenant that is erased don't count.
  */
 export async function settled(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
-  { chosen, kept, others, drawn }: Looked,
-  { signal, screen, readLagMs, settings, key, ofTenant, patienceMs }: SettleOptions,
+  { chosen, kept, others, drawn }: Looked & { readonly drawn?: Drawn | undefined },
+  options: SettleOptions,
 ): Promise<Settled> {
+  const { signal, screen, readLagMs, settings, key, ofTenant } = options;
   const erasures = watchErasures({ services, loaded });
   const rule = tenantRule(loaded.pipeline, loaded.model);
-  const look = async (
-    of: readonly ProjectionSpec[],
-    beside: readonly OtherSpec[],
-    some: Drawn | undefined,
-  ): Promise<Comparison | SampleComparison> => {
-    const asked = { signal, screen, readLagMs, settings, chosen: of, kept, others: beside };
-    const found = await (some
-      ? compareSample(loaded, services, { ...asked, drawn: some })
-      : compare(loaded, services, { ...asked, ofTenant }));
+  const differingOf = (differing?: ReadonlySet<string>) => {
+    const differs = (spec: ProjectionSpec | OtherSpec): boolean => differing?.has(projectionId(spec)) ?? true;
+    return { chosen: chosen.filter(differs), others: others.filter(differs) };
+  };
+  const look: Looks['look'] = async (differing) => {
+    const asked = { signal, screen, readLagMs, settings, kept, ofTenant, ...differingOf(differing) };
+    const again = drawn && (differing ? { ...drawn, read: undefined } : drawn);
+    const found = await compare(loaded, services, { ...asked, drawn: again });
     const within = key && `${canonical(key).slice(0, -1)},`;
     const erased = await erasures?.current();
     const differences = found.differences.filter(
@@ -77,52 +111,24 @@ export async function settled(
     const parked = found.parked.filter(
       (one) => !ofTenant || (isAt(ofTenant, one.container, one.key, loaded.model) ?? true),
     );
-    return { ...found, differences, parked };
+    const whole = asked.chosen.length === chosen.length && asked.others.length === others.length;
+    return { found: { ...found, differences, parked }, whole };
   };
-  const first = await look(chosen, others, drawn);
-  if (!settings || first.differences.length === 0) return { ...first, moving: 0, setAside: 0 };
-  const known = (of: Candidate): string => `${of.container} ${of.document} ${of.kind} ${of.evidence}`;
-  // A host may have written most of what the first look missed, so the last look at everything is told.
-  let latest = first;
-  const certain: Candidate[] = [];
-  let open: readonly Candidate[] = first.differences;
-  let setAside = 0;
-  for (let round = 0; round < ROUNDS && open.length > 0; round++) {
-    const differs = (spec: ProjectionSpec | OtherSpec): boolean =>
-      open.some(({ projections }) => projections.includes(projectionId(spec)));
-    const concerned = chosen.filter(differs);
-    const beside = others.filter(differs);
-    const containers = [...new Set([...concerned, ...beside].flatMap(sourcesOf).map(({ container }) => container))];
+  if (!settings) return { ...(await look()).found, moving: 0, deferred: 0 };
+  const wait: Looks['wait'] = async (differing) => {
+    const concerned = Object.values(differingOf(differing)).flat();
+    const containers = [...new Set(concerned.flatMap(sourcesOf).map(({ container }) => container))];
     const passed = await untilPassed({
+      ...options,
+      settings,
       loaded,
       services,
-      settings,
       containers,
-      readLagMs: readLagMs ?? 5_000,
-      signal,
-      screen,
-      patienceMs,
+      readLagMs: readLagMs ?? READ_LAG_MS,
     });
-    const isOnItsWay = unjudged(loaded, [...concerned, ...beside], passed.setAside);
-    const judgedOf = (all: readonly Candidate[]): Candidate[] => {
-      const judged = all.filter((of) => !isOnItsWay(of));
-      setAside = all.length - judged.length;
-      return judged;
-    };
-    // No host runs, so the differences will not change.
-    if (passed.hosts === 'none')
-      return { ...latest, differences: [...certain, ...judgedOf(open)], moving: 0, setAside };
-    if (passed.hosts === 'behind')
-      return { ...latest, differences: certain, moving: judgedOf(open).length, setAside, behind: true };
-    const seen = new Set(open.map(known));
-    const reported = new Set(certain.map(known));
-    const found = await look(concerned, beside, drawn && { ...drawn, read: undefined });
-    if (concerned.length === chosen.length && beside.length === others.length) latest = found;
-    const again = judgedOf(found.differences.filter((of) => !reported.has(known(of))));
-    certain.push(...again.filter((of) => seen.has(known(of))));
-    open = again.filter((of) => !seen.has(known(of)));
-  }
-  return { ...latest, differences: certain, moving: open.length, setAside };
+    return { ...passed, isOnItsWay: unjudged(loaded, concerned, passed.deferred) };
+  };
+  return lasting({ look, wait });
 }
 
 /** Whether a difference is about a document of the tenant: by the level of its key, or by the field. */
@@ -136,12 +142,4 @@ function isOf(asked: AskedTenant, { container, document, expected, found, tenant
 function isAt({ value, rule }: AskedTenant, container: string, key: readonly unknown[], model: Model) {
   const level = keyPathsOf(model, container).indexOf(`/${rule.field}`);
   return level === -1 ? undefined : key[level] === value;
-}
-
-/** The tenant of the document of a difference, as text; undefined if neither its key nor a field names one. */
-function tenantIn({ field, kind }: TenantRule, one: Candidate, model: Model): string | undefined {
-  if (one.tenant !== undefined) return one.tenant;
-  const level = keyPathsOf(model, one.container).indexOf(`/${field}`);
-  const value = level === -1 ? (one.expected ?? one.found)?.[field] : (JSON.parse(one.document) as unknown[])[level];
-  return typeof value === kind ? String(value) : undefined;
 }

@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import type { Container } from '@azure/cosmos';
 import { FormatUnreadable, formatOf } from '../../base/format.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
 import type { Place } from '../../runtime/workspace.ts';
+import { plural } from '../table.ts';
 import type { MovedKeys } from './moved-meanwhile.ts';
+import { countBy, sayNotCompared } from './not-compared.ts';
 import type { Verification } from './verify.ts';
 
 const schema = z.object({
@@ -24,17 +27,30 @@ const schema = z.object({
   examples: z.array(z.string()).optional(),
   /** What was not compared, as sentences. */
   left: z.array(z.string()).optional(),
+  /** Of a comparison with a copy that a team keeps by hand. */
+  against: z
+    .object({
+      projection: z.string(),
+      of: z.string(),
+      /** Since when the oldest difference is there. ISO 8601 UTC. */
+      oldest: z.string().optional(),
+      /** With other names of fields, or without some. */
+      fitted: z.literal(true).optional(),
+    })
+    .optional(),
 });
 /** The result of the last verification of all projections. */
 export type Verified = z.output<typeof schema>;
 
 /** `whole`: of all documents. `sample`: of some. */
 export type VerifiedKind = 'whole' | 'sample';
+/** The last: of one projection, with a copy that a team keeps by hand. */
+type StoredKind = VerifiedKind | `against~${string}`;
 export const VERIFIED_KINDS: readonly VerifiedKind[] = ['whole', 'sample'];
 
 export const VERIFICATION_KEY = 'verification';
 /** No pipeline has `~` in its name. */
-const idOf = (pipeline: string, kind: VerifiedKind): string => (kind === 'whole' ? pipeline : `${pipeline}~sample`);
+const idOf = (pipeline: string, kind: StoredKind): string => (kind === 'whole' ? pipeline : `${pipeline}~${kind}`);
 
 /** The name of a result: each shard of a pipeline is verified by itself, and no pipeline has `!` in its name either. */
 export const verifiedName = (
@@ -46,26 +62,30 @@ const EXAMPLES = 20;
 export const examplesOfDifferences = (places: readonly string[]): Pick<Verified, 'examples'> =>
   places.length === 0 ? {} : { examples: places.slice(0, EXAMPLES) };
 
-/** The number of differences of each projection. */
-export function countBy(projections: Iterable<string>): Record<string, number> {
-  const by: Record<string, number> = {};
-  for (const id of projections) by[id] = (by[id] ?? 0) + 1;
-  return by;
-}
-
 /** The result of a verification of all projections, in the form in which it is stored. */
 export const verifiedOf = (
-  { documents, different, differences, moved = [] }: Verification,
+  { documents, different, differences, notCompared, moved = [], against, projections: [first] }: Verification,
   of: Pick<Verified, 'at' | 'actor' | 'seconds'>,
 ): Verified => ({
   ...of,
+  ...(against &&
+    first && {
+      against: {
+        projection: first.id,
+        of: against.of,
+        ...(against.oldest && { oldest: against.oldest.since }),
+        ...(against.fitted && { fitted: true }),
+      },
+    }),
   sources: documents.sources,
   compared: documents.found,
   different,
   differences: countBy(differences.flatMap(({ projections }) => projections)),
   ...examplesOfDifferences(differences.map(({ container, document }) => `${container} ${document}`)),
-  ...(moved.length > 0 && { left: movedLeft(moved) }),
+  ...leftOf([...movedLeft(moved), ...(notCompared ? [sayNotCompared(notCompared)] : [])]),
 });
+
+const leftOf = (left: readonly string[]): Pick<Verified, 'left'> => (left.length > 0 ? { left: [...left] } : {});
 
 /** What a verification of a shard says of keys that left it meanwhile. */
 export const movedLeft = (moved: readonly MovedKeys[]): string[] =>
@@ -75,7 +95,7 @@ export const movedLeft = (moved: readonly MovedKeys[]): string[] =>
 export async function recordVerified(
   state: Container,
   pipeline: string,
-  kind: VerifiedKind,
+  kind: StoredKind,
   verified: Verified,
 ): Promise<void> {
   const at = { id: idOf(pipeline, kind), pk: VERIFICATION_KEY };
@@ -87,7 +107,7 @@ export async function recordVerified(
 export async function readVerified(
   state: Container,
   pipeline: string,
-  kind: VerifiedKind,
+  kind: StoredKind,
 ): Promise<Verified | undefined> {
   try {
     return schema.safeParse(await readItem(state.item(idOf(pipeline, kind), VERIFICATION_KEY))).data;
@@ -96,3 +116,22 @@ export async function readVerified(
     throw error;
   }
 }
+
+/** The last comparison of each projection with a copy that a team keeps by hand. */
+export async function readAgainst(state: Container, pipeline: string, signal: AbortSignal): Promise<Verified[]> {
+  const query = 'SELECT * FROM c WHERE STARTSWITH(c.id, @id)';
+  const asked = { query, parameters: [{ name: '@id', value: idOf(pipeline, 'against~') }] };
+  const options = { partitionKey: VERIFICATION_KEY, anyFormat: true };
+  const found: Verified[] = [];
+  for await (const stored of fetchAll(state, asked, signal, options)) {
+    const { data } = schema.safeParse(stored);
+    if (data) found.push(data);
+  }
+  return found;
+}
+
+export const sayAgainst = ({ at, different, compared, against, left = [] }: Verified): string => {
+  const oldest = against?.oldest === undefined ? [] : [`the oldest since ${against.oldest.slice(0, 19)}Z`];
+  const found = [plural(different, 'difference'), ...oldest, ...left].join(', ');
+  return `${against?.projection} compared with ${plural(compared, 'document')} of ${against?.of} ${at.slice(0, 19)}Z: ${found}.`;
+};

@@ -1,5 +1,6 @@
 import { sharedError } from '../../base/shared-errors.ts';
 import type { UsageError } from '../../base/errors.ts';
+import { KIND_FACTS } from '../../pipeline/kind-facts.ts';
 import { type OutsideSpec, type Pipeline, isOutside, projectionId } from '../../pipeline/specs.ts';
 import { tenantRuleOf } from '../../pipeline/tenant.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
@@ -11,15 +12,7 @@ export interface Beyond {
   readonly why: string;
 }
 
-const REASONS = {
-  publish: 'not compared: an event hub keeps events only for its retention',
-  ingest: 'not compared: its documents may have changed since, and its events may be deleted',
-  react: 'not compared: a call leaves no data to read',
-  custom: 'not compared: Millrace does not know what its runner writes',
-  send: 'not compared: its sink does not declare `rows`, so Millrace can’t read its content',
-  table: 'not compared: no database is opened',
-  archive: 'compared by `millrace archive verify`',
-} as const;
+const OF_INGESTS = 'not compared: its documents may have changed since, and its events may be deleted';
 
 /** The projections that can't be recomputed and compared. */
 export const beyondOf = ({ effects, publishes, ingests, archives }: Pipeline): Beyond[] => {
@@ -27,7 +20,7 @@ export const beyondOf = ({ effects, publishes, ingests, archives }: Pipeline): B
   return [...unreadable, ...publishes, ...ingests, ...archives].map(({ kind, name, version }) => ({
     name,
     version,
-    why: REASONS[kind],
+    why: (kind === 'ingest' ? OF_INGESTS : KIND_FACTS[kind].unverified) ?? '',
   }));
 };
 

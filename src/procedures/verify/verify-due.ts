@@ -1,5 +1,4 @@
 // Verification by the clock: which one is due, and one host alone that does it.
-import { randomUUID } from 'node:crypto';
 import type { Container } from '@azure/cosmos';
 import { Cron } from 'croner';
 import { systemClock } from '../../base/clock.ts';
@@ -9,6 +8,7 @@ import type { Settings } from '../../base/settings.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import { projectionId } from '../../pipeline/specs.ts';
+import { countLetters } from '../../engine/dead-letters/dead-letter-counts.ts';
 import { Views } from '../../engine/views/views.ts';
 import { bulkWorkspace } from '../../runtime/workspace.ts';
 import {
@@ -20,9 +20,9 @@ import {
   sayArchiveVerified,
 } from '../archive/verified.ts';
 import { verifyArchives } from '../archive/verify-archives.ts';
-import { whileLocked } from '../lock.ts';
 import type { Context } from '../context.ts';
-import { whileNoted } from '../running.ts';
+import { whileLocked } from '../journal/lock.ts';
+import { whileNoted } from '../journal/runs.ts';
 import { plural } from '../table.ts';
 import { leftMeanwhile } from './moved-meanwhile.ts';
 import { comparedHere } from '../projections/over-shards.ts';
@@ -34,7 +34,6 @@ import {
   VERIFIED_KINDS,
   type Verified,
   type VerifiedKind,
-  countBy,
   examplesOfDifferences,
   movedLeft,
   readVerified,
@@ -42,6 +41,7 @@ import {
   verifiedName,
   verifiedOf,
 } from './verified.ts';
+import { countBy, sayNotCompared } from './not-compared.ts';
 import { verify } from './verify.ts';
 
 /** Documents of each type in a sample. */
@@ -95,11 +95,17 @@ export async function dueNow(
     if (pattern === undefined) continue;
     const ended = kind === 'archive' ? readArchiveVerified(state, own) : readVerified(state, own, kind);
     const last = (await ended)?.at ?? since;
-    const from = new Date(Math.max(Date.parse(last), Date.parse(since)));
-    const next = new Cron(pattern, { paused: true, timezone: 'Etc/UTC' }).nextRun(from);
+    const from = Math.max(Date.parse(last), Date.parse(since));
+    const next = nextDue(pattern, from);
     if ((kind === 'whole' && pages) || (next && next.getTime() <= now)) due.push(kind);
   }
   return due;
+}
+
+/** The first time of a schedule after `from` (milliseconds). Undefined: never. */
+export function nextDue(pattern: string | undefined, from: number): Date | undefined {
+  if (pattern === undefined) return undefined;
+  return new Cron(pattern, { paused: true, timezone: 'Etc/UTC' }).nextRun(new Date(from)) ?? undefined;
 }
 
 const placeOf = (pipeline: string): { id: string; pk: string } => ({ id: `${pipeline}~due`, pk: VERIFICATION_KEY });
@@ -141,15 +147,8 @@ export async function verifyDue(context: Context, withinMs = Infinity): Promise<
   const due = (): Promise<DueKind[]> => dueNow(state, name, schedule, clock.now(), own);
   if ((await due()).length === 0) return [];
   const until = clock.monotonic() + withinMs;
-  const lock = {
-    kind: 'verifying',
-    of: own,
-    actor,
-    holder: randomUUID(),
-    refusal: () => new Busy(),
-    format: formatOf('verifying'),
-  } as const;
-  const work = async (locked: AbortSignal): Promise<DueVerification[]> => {
+  const lock = { kind: 'verifying', of: own, what: 'A verification', actor, clock, signal } as const;
+  const work = async ({ signal: locked }: { readonly signal: AbortSignal }): Promise<DueVerification[]> => {
     const done: DueVerification[] = [];
     const held = { ...context, workspace, signal: locked };
     // Another host may have done it between.
@@ -160,7 +159,7 @@ export async function verifyDue(context: Context, withinMs = Infinity): Promise<
     }
     return done;
   };
-  return whileLocked(state, { ...lock, clock, signal }, work).catch((error: unknown) => {
+  return whileLocked(state, lock, work, () => new Busy()).catch((error: unknown) => {
     if (error instanceof Busy) return [];
     throw error;
   });
@@ -182,7 +181,8 @@ async function sample({ workspace, actor, signal, screen, clock = systemClock }:
     left: [
       ...found.beyond.map((of) => `${projectionId(of)}: ${of.why}`),
       ...largeLeft(large),
-      ...movingLeft(found.moving + (found.setAside ?? 0)),
+      ...movingLeft(found.moving + (found.deferred ?? 0)),
+      ...(found.notCompared ? [sayNotCompared(found.notCompared)] : []),
       ...movedLeft(await gone()),
     ],
   };
@@ -255,6 +255,7 @@ async function whole(
           .map((of) => `${projectionId(of)}: ${SENDS}`),
         ...largeLeft(pages.largeGroups),
         ...movingLeft(pages.moving),
+        ...parkedLeft(await countLetters(services.place.state)),
         ...movedLeft(await gone()),
       ],
     };
@@ -280,8 +281,11 @@ const movingLeft = (documents: number): string[] =>
   documents === 0
     ? []
     : [
-        `${plural(documents, 'document')}: not judged, because hosts are behind, have set changes aside, or write all the time`,
+        `${plural(documents, 'document')}: not judged, because hosts are behind, have deferred changes, or write all the time`,
       ];
+
+const parkedLeft = (counted: Awaited<ReturnType<typeof countLetters>>): string[] =>
+  counted.map(({ projection, count }) => `${projection}: documents of ${plural(count, 'parked change')} not compared`);
 
 /** False: it found differences, or faults of the archive. */
 export const isDueRight = (due: DueVerification): boolean =>

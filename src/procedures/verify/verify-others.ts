@@ -1,7 +1,6 @@
 // Verifies the kinds that don't write whole documents of a container: embeds, and sinks outside the account.
-import type { Container, Database } from '@azure/cosmos';
+import type { Container } from '@azure/cosmos';
 import { canonical, digest } from '../../base/json.ts';
-import { isOfType, typeRules } from '../../pipeline/discriminator.ts';
 import {
   type Doc,
   type EmbedSpec,
@@ -12,22 +11,20 @@ import {
   isOutside,
   projectionId,
 } from '../../pipeline/specs.ts';
+import { same } from '../../pipeline/declaration.ts';
 import { recomputeEmbeds } from '../../pipeline/oracle/recompute-embeds.ts';
 import { recomputeRows } from '../../pipeline/oracle/recompute-rows.ts';
 import { rowKey } from '../../pipeline/oracle/recompute.ts';
 import { entryId } from '../../pipeline/sink-id.ts';
 import { tenantRuleOf } from '../../pipeline/tenant.ts';
 import { expectedFrom, readStarts } from '../../engine/views/starts.ts';
-import type { Model } from '../../model/model.ts';
-import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { type Model, keyPathsOf } from '../../model/model.ts';
 import { type ParkedDocument, parkedIdentityOf, parkedOf } from './parked.ts';
 import type { Candidate, Difference } from './difference.ts';
-import type { AskedTenant } from '../tenants/tenant-flag.ts';
-import type { TenantReads } from './tenant-reads.ts';
 
 export type OtherSpec = EmbedSpec | OutsideSpec;
 
-export interface OthersContext {
+interface OthersContext {
   readonly pipeline: Pipeline;
   readonly model: Model;
   /** The current documents of a source type. */
@@ -36,11 +33,6 @@ export interface OthersContext {
   readonly state: Container;
   /** Those with the dead letters of a sink outside. */
   readonly statesOf: (spec: OutsideSpec) => Promise<readonly Container[]>;
-  readonly database: Database;
-  readonly reads: TenantReads;
-  readonly signal: AbortSignal;
-  /** Absent: of all tenants. */
-  readonly ofTenant?: AskedTenant | undefined;
 }
 
 export interface OtherComparison {
@@ -58,46 +50,25 @@ export const othersOf = ({ embeds, effects }: Pipeline): OtherSpec[] => [
   ...effects.filter(isOutside).filter(({ to }) => to.rows !== undefined),
 ];
 
-export async function* checkOthers(
-  specs: readonly OtherSpec[],
-  context: OthersContext,
-): AsyncGenerator<OtherComparison> {
-  const embeds = specs.filter((spec) => spec.kind === 'embed');
-  for (const [, some] of Map.groupBy(embeds, ({ into }) => `${into.container}/${into.type}`))
-    yield* checkEmbeds(context, some);
-  for (const spec of specs) if (isOutside(spec)) yield await checkSend(context, spec);
-}
-
-/** Compares the children's embedded fields, for each embed separately; the fields of other embeds count as found. */
-async function* checkEmbeds(context: OthersContext, specs: readonly EmbedSpec[]): AsyncGenerator<OtherComparison> {
-  const { pipeline, database, reads, signal } = context;
-  const [{ into } = { into: undefined }] = specs;
-  if (!into) return;
-  const rules = typeRules(pipeline.sources, into);
-  const children: Doc[] = [];
-  const { query, options } = reads.of(into.container);
-  for await (const doc of fetchAll<Doc>(database.container(into.container), query, signal, options))
-    if (isOfType(into.type, rules, doc)) children.push(doc);
-  yield* checkChildren(context, specs, into, children);
-}
-
-/** Compares the embedded fields of some children of a type. */
+/** Compares the embedded fields of children of a type, for each embed separately; those of other embeds count as found. */
 export async function* checkChildren(
-  { pipeline, model, documentsOf, state }: Omit<OthersContext, 'database' | 'reads' | 'signal' | 'statesOf'>,
+  { pipeline, model, documentsOf, state }: Omit<OthersContext, 'statesOf'>,
   specs: readonly EmbedSpec[],
-  into: SourceRef,
   children: readonly Doc[],
 ): AsyncGenerator<OtherComparison> {
-  const keyPathsOf = (container: string): readonly string[] =>
-    model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
-  const keyPaths = keyPathsOf(into.container);
   for (const spec of specs) {
+    const { into } = spec;
+    const keyPaths = keyPathsOf(model, into.container);
     let refused = 0;
     const all = (ref: SourceRef): readonly Doc[] => (same(ref, into) ? children : documentsOf(ref));
-    const sources = [spec.from, into].map((ref) => ({ docs: all(ref), of: ref, keyPaths: keyPathsOf(ref.container) }));
+    const sources = [spec.from, into].map((ref) => ({
+      docs: all(ref),
+      of: ref,
+      keyPaths: keyPathsOf(model, ref.container),
+    }));
     const letters = await parkedOf([state], projectionId(spec), sources);
     // The fields of a parked parent are unknown, so the stored ones count as expected.
-    const of = (ref: SourceRef): readonly Doc[] => (same(ref, into) ? children : letters.without(ref, all(ref)));
+    const of = (ref: SourceRef): readonly Doc[] => (same(ref, into) ? children : letters.without(all(ref)));
     const differences: Candidate[] = [];
     for (const { raw, found, expected } of recomputeEmbeds([spec], of, pipeline.sources, () => (refused += 1))) {
       const fields = differing(expected, found);
@@ -111,31 +82,19 @@ export async function* checkChildren(
   }
 }
 
-async function checkSend({ ofTenant, ...context }: OthersContext, spec: OutsideSpec): Promise<OtherComparison> {
-  const docs = context.documentsOf(spec.from);
-  if (!ofTenant || spec.kind !== 'table')
-    return checkRows(context, spec, docs, spec.to.rows?.(context.signal) ?? nothing());
-  const own = docs.filter((doc) => ofTenant.owns(spec.from.container, doc));
-  return checkRows(context, spec, own, spec.to.part?.({ tenant: ofTenant.tenant }, context.signal) ?? nothing());
-}
-
-async function* nothing(): AsyncGenerator<never> {
-  // A sink that lists nothing isn't compared.
-}
-
 /** Compares stored rows with those that source documents give. */
 export async function checkRows(
-  { pipeline, model, state, statesOf }: Pick<OthersContext, 'pipeline' | 'model' | 'state' | 'statesOf'>,
+  { pipeline, model, state, statesOf }: Omit<OthersContext, 'documentsOf'>,
   spec: OutsideSpec,
   docs: readonly Doc[],
   stored: AsyncIterable<StoredRow>,
 ): Promise<OtherComparison> {
   let refused = 0;
   const { container } = spec.from;
-  const keyPaths = model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
+  const keyPaths = keyPathsOf(model, container);
   const letters = await parkedOf(await statesOf(spec), projectionId(spec), [{ of: spec.from, docs, keyPaths }]);
   const parked = new Set(letters.documents.map(({ key, id }) => entryId(key, id)));
-  const expected = recomputeRows(spec, letters.without(spec.from, docs), pipeline.sources, {
+  const expected = recomputeRows(spec, letters.without(docs), pipeline.sources, {
     keyPaths,
     refused: () => (refused += 1),
   });
@@ -174,7 +133,7 @@ export async function checkRows(
   return { id: projectionId(spec), ...counted, differences, parked: letters.documents };
 }
 
-type StoredRow = Pick<TableRow, 'id' | 'row'> & Partial<Pick<TableRow, 'version' | 'place'>>;
+export type StoredRow = Pick<TableRow, 'id' | 'row'> & Partial<Pick<TableRow, 'version' | 'place'>>;
 
 /** Whose the rows of a table are: as the row states it, else by the source document. Undefined: rows name no tenant. */
 function tenantsOf(
@@ -200,5 +159,3 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const differing = (a: Doc, b: Doc): string[] =>
   [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((field) => canonical(a[field]) !== canonical(b[field]));
-
-const same = (a: SourceRef, b: SourceRef): boolean => a.container === b.container && a.type === b.type;

@@ -13,7 +13,6 @@ import {
   type TableSpec,
   projectionId,
 } from '../../pipeline/specs.ts';
-import { Views } from '../../engine/views/views.ts';
 import type { Change, Identity } from '../../feed/reading/change.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
 import { type RangePosition, lsnOf, positionIn, without } from '../../feed/reading/position.ts';
@@ -21,13 +20,13 @@ import { RangeGone } from '../../feed/reading/source.ts';
 import { hasLeft } from '../../kinds/moved.ts';
 import { placeDatabase } from '../../runtime/place-containers.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { nameOf } from './compare.ts';
-import { comparedHere, projectionReadersOf } from '../projections/over-shards.ts';
+import { nameOf } from './look.ts';
+import { projectionReadersOf } from '../projections/over-shards.ts';
 import { identityText } from './parked.ts';
 import { type SettleOptions, settled } from './until-stable.ts';
-import { currentOf } from './verify.ts';
-import type { Drawn } from './compare-sample.ts';
-import { type OtherSpec, othersOf } from './verify-others.ts';
+import { selectionOf } from './verify.ts';
+import type { Drawn } from './named-reading.ts';
+import type { OtherSpec } from './verify-others.ts';
 
 /** How far a verification by pages is, and what it found. */
 export interface Pages {
@@ -43,7 +42,7 @@ export interface Pages {
   readonly sources: number;
   readonly compared: number;
   readonly largeGroups: number;
-  /** Documents that can't be judged: they changed at each comparison, hosts are behind, or have set changes aside. */
+  /** Documents that can't be judged: they changed at each comparison, hosts are behind, or have deferred changes. */
   readonly moving: number;
   /** The first thousand differences, as `Container document`, with the `name@version` of their projections. */
   readonly differences: Readonly<Record<string, readonly string[]>>;
@@ -86,10 +85,10 @@ export async function verifyPages(
   services: Services,
   options: PagesOptions,
 ): Promise<Pages> {
-  const pipeline = comparedHere(given.pipeline);
-  const loaded = { ...given, pipeline };
-  const kept = currentOf(pipeline.projections, await new Views(services.global.state, pipeline.name).read());
-  const others = othersOf(pipeline).filter((spec) => spec.kind !== 'send');
+  const selected = await selectionOf(given, services, {});
+  if (!selected) return options.from;
+  const { loaded, kept } = selected;
+  const others = selected.others.filter((spec) => spec.kind !== 'send');
   const types = new Map(
     [...kept, ...others]
       .flatMap((spec) => (spec.kind === 'table' ? [spec.from] : [spec.from, spec.into]))
@@ -249,7 +248,7 @@ async function comparePage(
 
 function added(
   pages: Pages,
-  { sources, compared, differences, moving, setAside, largeGroups = 0 }: Awaited<ReturnType<typeof comparePage>>,
+  { sources, compared, differences, moving, deferred, largeGroups }: Awaited<ReturnType<typeof comparePage>>,
 ): Pages {
   const places = { ...pages.differences };
   // A document is met again as the result of its sources.
@@ -260,7 +259,7 @@ function added(
     sources: pages.sources + sources,
     compared: pages.compared + compared,
     largeGroups: pages.largeGroups + largeGroups,
-    moving: pages.moving + moving + setAside,
+    moving: pages.moving + moving + deferred,
     differences: places,
   };
 }

@@ -1,21 +1,24 @@
 import type { Settings } from '../../base/settings.ts';
 import { canonical } from '../../base/json.ts';
+import { absent } from '../../cosmos/failure.ts';
 import { type ProjectionSpec, isOutside, projectionId } from '../../pipeline/specs.ts';
 import { Views, type ViewsByName } from '../../engine/views/views.ts';
 import type { Screen } from '../screen.ts';
-import { plural, textTable } from '../table.ts';
+import { plural, textTable, styled } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseDeclared, chooseProjection } from '../projections/choose.ts';
 import { type Candidate, type Difference, innermost } from './difference.ts';
-import type { Comparison } from './compare.ts';
+import type { Comparison, LookOptions } from './look.ts';
 import { drawSample } from './draw-sample.ts';
 import { type Settled, settled } from './until-stable.ts';
 import { type RepairedProjections, placeText, repair } from '../repair/repair.ts';
 import type { AskedTenant } from '../tenants/tenant-flag.ts';
 import { comparedHere } from '../projections/over-shards.ts';
 import { type MovedKeys, sayMoved } from './moved-meanwhile.ts';
+import { type NotCompared, notComparedOf, sayNotCompared } from './not-compared.ts';
 import { type Beyond, beyondOf, notByShard, notInPart, notVerifiable } from './verify-beyond.ts';
 import { type Orphans, sayOrphans } from './orphans.ts';
+import type { ParkedDocument } from './parked.ts';
 import { othersOf } from './verify-others.ts';
 
 /** A difference that a repair could not correct. */
@@ -33,7 +36,7 @@ export interface RepairResult extends RepairedProjections {
   readonly unrepaired: readonly Unrepaired[];
 }
 
-export interface Verification extends Omit<Comparison, 'differences'> {
+export interface Verification extends Omit<Comparison, 'differences' | 'largeGroups'> {
   /** The number of all differences; `differences` has the first thousand. */
   readonly different: number;
   readonly differences: readonly Difference[];
@@ -41,8 +44,10 @@ export interface Verification extends Omit<Comparison, 'differences'> {
   readonly moving: number;
   /** Hosts are behind: `moving` documents may wait for changes that no host has applied yet. */
   readonly behind?: true;
-  /** The number of differences that were not judged: hosts have set changes of their tenants aside. Absent: none. */
-  readonly setAside?: number;
+  /** The number of differences that were not judged: hosts have deferred changes of their tenants. Absent: none. */
+  readonly deferred?: number;
+  /** Absent: all were compared. */
+  readonly notCompared?: NotCompared;
   /** The result of `--repair`; null without it. `different` counts what is left after it. */
   readonly repaired: RepairResult | null;
   /** Projections that can't be compared, or can't be repaired. */
@@ -51,9 +56,34 @@ export interface Verification extends Omit<Comparison, 'differences'> {
   readonly sampled?: Sampled;
   /** Keys that left this shard meanwhile: perhaps no shard had their documents when it was compared. Absent: none. */
   readonly moved?: readonly MovedKeys[];
+  /** The other copy, where one is compared. */
+  readonly against?: AgainstResult;
   /** References of tables with rows whose other document is missing; such rows are no differences. Absent: none. */
   readonly orphans?: readonly Orphans[];
 }
+
+/** How a copy that a team keeps by hand differs from what is derived. */
+export interface AgainstResult {
+  /** `Container`, or `Container/type`. */
+  readonly of: string;
+  /** Derived, and not there. */
+  readonly missing: number;
+  readonly different: number;
+  /** There, and derived from nothing. */
+  readonly unexpected: number;
+  /** Absent: nothing differs. */
+  readonly oldest?: Pick<Difference, 'document' | 'kind' | 'since'>;
+  /** Source documents that a function refuses, the first thousand: no host has parked and named them yet. Absent: none. */
+  readonly refused?: readonly RefusedDocument[];
+  /** What `--map` and `--ignore` name and no document has. Absent: nothing. */
+  readonly unknown?: readonly string[];
+  /** Fields that all of their documents have and ours never. Absent: none. */
+  readonly extra?: readonly string[];
+  /** With other names of fields, or without some. */
+  readonly fitted?: true;
+}
+
+export type RefusedDocument = Pick<ParkedDocument, 'container' | 'key' | 'id' | 'message'>;
 
 /** What was compared of all documents. */
 export interface Sampled {
@@ -88,7 +118,7 @@ export interface VerifyOptions {
   readonly random?: () => number;
 }
 
-const NOTHING: Verification = {
+export const NOTHING: Verification = {
   projections: [],
   documents: { sources: 0, expected: 0, found: 0 },
   different: 0,
@@ -100,10 +130,58 @@ const NOTHING: Verification = {
 };
 const SHOWN = 1_000;
 const PRINTED = 20;
+/** Of parked documents, which one cause can make thousands of. */
+const PARKED_PRINTED = 5;
 const NO_OBSTACLE =
   'its changes were applied again, but it still differs: the projection’s state documents may be wrong';
 /** How often differences are repaired and compared again. */
 const ROUNDS = 5;
+
+interface Selection extends Required<Pick<LookOptions, 'chosen' | 'kept' | 'others'>> {
+  readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
+  readonly beyond: readonly Beyond[];
+}
+
+/** What is compared in this place. Undefined: another place compares it. @throws UsageError `unsupported`, `not-found` */
+export async function selectionOf(
+  given: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  services: Services,
+  { only, sample, ofTenant }: Pick<VerifyOptions, 'only' | 'sample' | 'ofTenant'>,
+): Promise<Selection | undefined> {
+  const loaded = { ...given, pipeline: comparedHere(given.pipeline) };
+  const { pipeline } = loaded;
+  // A copy kept by hand is compared before there is a container for state.
+  const views = await new Views(services.global.state, pipeline.name).read().catch(absent);
+  const kept = currentOf(pipeline.projections, views);
+  const meant = ({ name, version }: { readonly name: string; readonly version: number }): boolean =>
+    only === undefined || name === only || projectionId({ name, version }) === only;
+  const { part } = pipeline;
+  // A sink outside has the rows of all shards, and a comparison in one of them knows only its own documents.
+  const together = part?.place === 'shard' ? pipeline.effects.filter(({ kind }) => kind === 'send') : [];
+  const other = othersOf(pipeline).filter((spec) => meant(spec) && !together.some((send) => send === spec));
+  const whole = sample === undefined && ofTenant === undefined;
+  const apart = whole
+    ? []
+    : other.filter(isOutside).flatMap((spec) => notInPart(spec, ofTenant !== undefined, loaded) ?? []);
+  const beyond = [
+    ...beyondOf(pipeline).filter((spec) => meant(spec) && !together.some(({ name }) => name === spec.name)),
+    ...apart,
+    ...together.filter(meant).map(notByShard),
+  ];
+  if (part && only !== undefined && ![...pipeline.projections, ...other, ...beyond].some(meant)) {
+    chooseDeclared(part.whole, only);
+    return undefined;
+  }
+  const others = other.filter(
+    ({ name, version }) => !apart.some((one) => one.name === name && one.version === version),
+  );
+  const [alone] = only === undefined || others.length > 0 ? [] : beyond;
+  if (alone) throw notVerifiable(alone);
+  if (only === undefined) return { loaded, chosen: kept, kept, others, beyond };
+  if (other.length > 0) return { loaded, chosen: [], kept, others, beyond };
+  const one = kept.find(({ name }) => name === only) ?? chooseProjection(pipeline, only);
+  return { loaded, chosen: [one], kept: kept.includes(one) ? kept : [...kept, one], others, beyond };
+}
 
 /**
  * Reads every source document, archived ones included, and every sink document, recomputes every projection with code that
@@ -115,44 +193,9 @@ export async function verify(
   services: Services,
   options: VerifyOptions,
 ): Promise<Verification> {
-  const loaded = { ...given, pipeline: comparedHere(given.pipeline) };
-  const kept = currentOf(
-    loaded.pipeline.projections,
-    await new Views(services.global.state, loaded.pipeline.name).read(),
-  );
-  const { only } = options;
-  const meant = ({ name, version }: { readonly name: string; readonly version: number }): boolean =>
-    only === undefined || name === only || projectionId({ name, version }) === only;
-  const { part } = loaded.pipeline;
-  // A sink outside has the rows of all shards, and a comparison in one of them knows only its own documents.
-  const together = part?.place === 'shard' ? loaded.pipeline.effects.filter(({ kind }) => kind === 'send') : [];
-  const other = othersOf(loaded.pipeline).filter((spec) => meant(spec) && !together.some((send) => send === spec));
-  const { sample, ofTenant } = options;
-  const whole = sample === undefined && ofTenant === undefined;
-  const apart = whole
-    ? []
-    : other.filter(isOutside).flatMap((spec) => notInPart(spec, ofTenant !== undefined, loaded) ?? []);
-  const beyond = [
-    ...beyondOf(loaded.pipeline).filter((spec) => meant(spec) && !together.some(({ name }) => name === spec.name)),
-    ...apart,
-    ...together.filter(meant).map(notByShard),
-  ];
-  if (part && only !== undefined && ![...loaded.pipeline.projections, ...other, ...beyond].some(meant)) {
-    // Another place compares it.
-    chooseDeclared(part.whole, only);
-    return NOTHING;
-  }
-  const compared = other.filter(
-    ({ name, version }) => !apart.some((one) => one.name === name && one.version === version),
-  );
-  const [alone] = only === undefined || compared.length > 0 ? [] : beyond;
-  if (alone) throw notVerifiable(alone);
-  const one =
-    only === undefined || other.length > 0
-      ? undefined
-      : (kept.find(({ name }) => name === only) ?? chooseProjection(loaded.pipeline, only));
-  const chosen = one ? [one] : only === undefined ? kept : [];
-  const all = one && !kept.includes(one) ? [...kept, one] : kept;
+  const selected = await selectionOf(given, services, options);
+  if (!selected) return NOTHING;
+  const { loaded, chosen, kept: all, others: compared, beyond } = selected;
   const looked = { chosen, kept: all, others: compared };
   const drawn = await drawSample(loaded, services, [...all, ...compared], options);
   const first = await settled(loaded, services, { ...looked, drawn }, options);
@@ -183,8 +226,8 @@ export async function verify(
   return summary(left, { ...done, repaired, unrepaired: unrepaired.slice(0, SHOWN) }, beyond);
 }
 
-const summary = (
-  { projections, documents, differences, moving, behind, setAside, parked, largeGroups = 0 }: Settled,
+export const summary = (
+  { projections, documents, differences, moving, behind, deferred, parked, largeGroups }: Settled,
   repaired: RepairResult | null,
   beyond: readonly Beyond[],
   sample?: string,
@@ -195,14 +238,34 @@ const summary = (
   differences: differences.slice(0, SHOWN).map(shown),
   moving,
   ...(behind && { behind }),
-  ...(setAside > 0 && { setAside }),
+  ...(deferred > 0 && { deferred }),
   parked: parked.slice(0, SHOWN),
+  ...notComparedOf({ parked, projections }),
   repaired,
   beyond,
   ...(sample !== undefined && { sampled: { asked: sample, largeGroups } }),
 });
 
-const shown = ({ projections, container, document, kind, fields, expected, found }: Candidate): Difference => ({
+/** Nothing differs, and nothing is left that a person or a host must still do before it can be compared. */
+export const isVerified = ({ different, behind, deferred, moved, parked, against }: Verification): boolean =>
+  different === 0 &&
+  !behind &&
+  deferred === undefined &&
+  moved === undefined &&
+  parked.length === 0 &&
+  !against?.refused;
+
+const shown = ({
+  projections,
+  container,
+  document,
+  kind,
+  fields,
+  expected,
+  found,
+  why,
+  since,
+}: Candidate): Difference => ({
   projections,
   container,
   document,
@@ -210,6 +273,8 @@ const shown = ({ projections, container, document, kind, fields, expected, found
   fields,
   ...(expected && { expected }),
   ...(found && { found }),
+  ...(why !== undefined && { why }),
+  ...(since !== undefined && { since }),
 });
 
 /** The current versions; if no host has run yet, the lowest version of each name. */
@@ -230,12 +295,14 @@ export function formatVerification({
   differences,
   moving,
   behind,
-  setAside = 0,
+  deferred = 0,
   parked,
+  notCompared,
   repaired,
   beyond,
   sampled,
   moved = [],
+  against,
   orphans,
 }: Verification): string {
   const lines = [
@@ -244,15 +311,37 @@ export function formatVerification({
       projections.map(({ id, expected, refused }) => [id, expected, refused]),
     ),
     '',
-    `${sampled ? `A sample of ${sampled.asked} of each type: recomputed` : 'Recomputed'} from ${plural(documents.sources, 'source document')} and compared with ${plural(documents.found, 'sink document')}: ${
-      different === 0 ? 'no difference.' : plural(different, 'difference')
+    `${sampled ? `A sample of ${sampled.asked} of each type: recomputed` : 'Recomputed'} from ${plural(documents.sources, 'source document')} and compared with ${plural(documents.found, against ? 'document' : 'sink document')}${against ? ` of ${against.of}` : ''}: ${
+      different === 0 ? styled('green', 'no difference.') : styled('red', plural(different, 'difference'))
     }`,
   ];
-  for (const { kind, container, document, fields, expected, found } of differences.slice(0, PRINTED)) {
-    lines.push(`  ${kind}: ${container} ${document}${fields.length === 0 ? '' : ` in ${fields.join(', ')}`}`);
+  if (against?.oldest) {
+    const { missing, different: stale, unexpected, oldest } = against;
+    lines.push(
+      `  ${missing} missing there, ${stale} different, ${unexpected} that nothing derives.`,
+      ...(unexpected > 0 && unexpected === documents.found && missing === documents.expected
+        ? ['  No key is in both: name the fields of the key with --map.']
+        : []),
+      `  The oldest: ${oldest.kind} ${oldest.document}, since ${oldest.since}.`,
+    );
+  }
+  const { unknown, extra = [] } = against ?? {};
+  const fieldsOf = ({ fields }: Difference): string[] => fields.filter((field) => !extra.includes(field));
+  const listed = differences.filter((of) => of.fields.length === 0 || fieldsOf(of).length > 0).slice(0, PRINTED);
+  if (unknown) lines.push(`  No document has ${unknown.join(' or ')}: correct --map or --ignore.`);
+  if (extra.length > 0)
+    lines.push(
+      `  All have ${extra.join(', ')}, which ${projections[0]?.id} never has: leave it out with --ignore ${extra.join(',')}.`,
+    );
+  for (const of of listed) {
+    const { kind, container, document, expected, found, why, since } = of;
+    const fields = fieldsOf(of);
+    const where = fields.length === 0 ? '' : ` in ${fields.join(', ')}`;
+    lines.push(`  ${kind}: ${container} ${document}${where}${since === undefined ? '' : `, since ${since}`}`);
     const inner = fields.flatMap((field) => innermost(expected?.[field], found?.[field], field));
     for (const [path, wanted, stored] of inner.slice(0, PRINTED))
       lines.push(`    ${path}: expected ${canonical(wanted)}, found ${canonical(stored)}`);
+    if (why !== undefined) lines.push(`    ${why}`);
     if (inner.length > PRINTED) lines.push(`    … and ${plural(inner.length - PRINTED, 'other value')}`);
   }
   if (moving > 0 && behind)
@@ -261,16 +350,21 @@ export function formatVerification({
     );
   else if (moving > 0)
     lines.push(`  ${plural(moving, 'document')} changed at every comparison: verify again when writers write less.`);
-  if (setAside > 0)
+  if (deferred > 0)
     lines.push(
-      `  ${plural(setAside, 'document')} can’t be judged: changes of their tenants are set aside. Verify again when the backlog is empty: \`millrace status\`.`,
+      `  ${plural(deferred, 'document')} can’t be judged: changes of their tenants are deferred. Verify again when their queues are empty: \`millrace status\`.`,
     );
   if (different > PRINTED)
-    lines.push(`  … and ${plural(different - PRINTED, 'other')}; --json shows up to ${SHOWN.toLocaleString('en-US')}.`);
-  for (const { projection, container, key, id, code, message } of parked.slice(0, PRINTED))
+    lines.push(
+      `  … and ${plural(different - listed.length, 'other')}; --json shows up to ${SHOWN.toLocaleString('en-US')}.`,
+    );
+  if (notCompared) lines.push(`  ${sayNotCompared(notCompared)}.`);
+  for (const { container, key, id, message } of against?.refused?.slice(0, PRINTED) ?? [])
+    lines.push(`  refused: ${container} ${canonical([...key, id])}: ${message}`);
+  for (const { projection, container, key, id, code, message } of parked.slice(0, PARKED_PRINTED))
     lines.push(`  parked, not compared: ${container} ${canonical([...key, id])} in ${projection}, ${code}: ${message}`);
-  if (parked.length > PRINTED)
-    lines.push(`  … and ${plural(parked.length - PRINTED, 'other')}: \`millrace dead-letters list\`.`);
+  if (parked.length > PARKED_PRINTED)
+    lines.push(`  … and ${plural(parked.length - PARKED_PRINTED, 'other')}: \`millrace dead-letters list\`.`);
   if (sampled && sampled.largeGroups > 0)
     lines.push(
       `  ${plural(sampled.largeGroups, 'group')} with many source documents: compared only what the documents drawn contribute.`,

@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { readElsewhere } from '../../feed/processor/whole-feed.ts';
 import type { SourceReading, SourceStatus } from '../source-reading.ts';
 
-type DrainedFeed = Pick<SourceReading, 'status' | 'leases' | 'estimator' | 'backlog'>;
+type DrainedFeed = Pick<SourceReading, 'status' | 'leases' | 'estimator' | 'deferred'>;
 
 export interface HostDrainOptions {
-  /** Does all deferred work (fan-out). Resolves with true if there was none. */
+  /** Does all fan-out. Resolves with true if there was none. */
   readonly idle: (signal: AbortSignal) => Promise<boolean>;
   /** Pause between two reads of the other hosts' leases, milliseconds. */
   readonly pollMs: number;
@@ -16,8 +16,8 @@ export interface HostDrainOptions {
 const LOOK_MS = 20;
 
 /**
- * Resolves once all feeds were read to their end, and nothing that was read is set aside: the ranges of this host by its own
- * reads and windows, the others by their stored positions and the register of the backlog. A sink may itself be a source
+ * Resolves once all feeds were read to their end, and nothing that was read is deferred: the ranges of this host by its own
+ * reads and windows, the others by their stored positions and the register of the queues. A sink may itself be a source
  * that another host reads. So with other hosts, everything must be at its end twice, and no position may move in between.
  */
 export async function untilDrained(
@@ -28,11 +28,11 @@ export async function untilDrained(
     const own = await untilOwnRead(feeds, idle, signal);
     if (own.every(({ known, leases }) => known > 0 && leases.length === known)) return;
     const found = await Promise.all(
-      feeds.map(async ({ leases, estimator, backlog }, n) => {
+      feeds.map(async ({ leases, estimator, deferred }, n) => {
         const ours = own[n]?.leases ?? [];
         const others = await readElsewhere(leases, estimator, ours);
-        // After the positions: what they passed may be set aside.
-        if (!others || (await backlog.queues()).length > 0) return undefined;
+        // After the positions: what they passed may be deferred.
+        if (!others || (await deferred.queues()).length > 0) return undefined;
         return [...ours, ...others].map(({ id, position }) => `${id} ${position}`).toSorted();
       }),
     );
@@ -43,7 +43,7 @@ export async function untilDrained(
   }
 }
 
-/** Waits until this host has read its ranges to their end and done the deferred work. Resolves with their status. */
+/** Waits until this host has read its ranges to their end and done the fan-out. Resolves with their status. */
 async function untilOwnRead(
   feeds: readonly DrainedFeed[],
   idle: HostDrainOptions['idle'],

@@ -9,15 +9,15 @@ import type { IngestSpec } from '../../pipeline/specs.ts';
 import type { Key } from '../../feed/reading/change.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
 import { type IngestAccess, type IngestSink, databaseSink } from '../../ingest/sink.ts';
-import type { Target } from '../../ingest/take.ts';
+import type { IngestTarget } from '../../ingest/take.ts';
 import type { RoutedPass } from '../../shards/routing/values.ts';
 import type { Router } from '../../shards/routing/router.ts';
 import { CosmosAccess } from '../../access/cosmos-access.ts';
 import type { Parts } from '../open-feed.ts';
-import { mappedLevel, openPipelineRouter } from '../shard-map.ts';
+import { mappedLevel, openPipelineRouter } from '../places.ts';
 
 /** The sink of an ingest. Nothing is sent before the first events. */
-export function ingestSink(parts: Parts, { into }: IngestSpec, target: Target): IngestSink {
+export function ingestSink(parts: Parts, { into }: IngestSpec, target: IngestTarget): IngestSink {
   const { services, loaded } = parts;
   if (!loaded.pipeline.part?.inShards.has(into.container)) return databaseSink(services.place.database);
   let opened: Promise<Router> | undefined;
@@ -40,7 +40,7 @@ interface Sending {
 const NO_SHARD: ReadonlySet<string> = new Set(['mapping-missing', 'shard-key-invalid']);
 
 /** Each request has a pass of its own, so a move of the key waits for those under way, and the next go to the target. */
-function routedAccess(router: Router, target: Target, sending: Sending): IngestAccess {
+function routedAccess(router: Router, target: IngestTarget, sending: Sending): IngestAccess {
   const level = mappedLevel(router.schema, target);
   const keyOf = (key: Key): string | number => key[level] as string | number;
   return {

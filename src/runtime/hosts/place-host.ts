@@ -38,18 +38,6 @@ export interface PlaceHost extends WorkedOn {
   stop(): Promise<void>;
 }
 
-/** The places that a process works on. */
-export interface Hosts {
-  /** The place of the settings. */
-  readonly home: PlaceHost;
-  /** All places that are open now. */
-  all(): readonly PlaceHost[];
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  /** Resolves once every place is open. */
-  complete(signal: AbortSignal): Promise<void>;
-}
-
 /** Feeds that start at a time. */
 const AT_ONCE = { concurrency: 16 };
 

@@ -8,11 +8,12 @@ import type { LeaseLag } from '../../feed/processor/telemetry.ts';
 import { DEFAULT_TIMINGS } from '../../feed/sharing/feed-host.ts';
 import { processorStopped } from '../../feed/sharing/processor-stopped.ts';
 import { untilDrained } from './drained.ts';
-import { type Hosts, type PlaceHost, type PlaceHostOptions, type WorkedOn, openPlaceHost } from './place-host.ts';
-import { ShardHosts, type ShardHostsOptions } from './shard-hosts.ts';
+import type { PartFailure } from './part-failure.ts';
+import type { PlaceHost, WorkedOn } from './place-host.ts';
+import { PlaceHosts, type PlaceHostsOptions } from './place-hosts.ts';
 import type { SourceStatus } from '../source-reading.ts';
 
-export type ComposeOptions = PlaceHostOptions & Pick<ShardHostsOptions, 'shardsRefreshMs'>;
+export type ComposeOptions = PlaceHostsOptions;
 
 export interface App {
   /** With shards: of the global place. */
@@ -37,6 +38,8 @@ export interface App {
   places(): readonly WorkedOn[];
   /** With shards, `container` has the shard's name before it: `west/Orders`. */
   sources(): readonly SourceStatus[];
+  /** What keeps it from its work now: one for each source, hub and shard at most. */
+  failures(): readonly PartFailure[];
   /** How far the leases of this host are behind. Each call asks the service. */
   lags(): Promise<readonly LeaseLag[]>;
 }
@@ -48,13 +51,13 @@ export async function compose(options: ComposeOptions): Promise<App> {
   /** Aborted once this host reads no more, with the reason. */
   const over = new AbortController();
   const halted = (host: PlaceHost): void => void host.halted.catch((error: unknown) => over.abort(error));
-  const { shards, part } = options.loaded.pipeline;
-  const hosts = shards && !part ? await ShardHosts.open(options, halted) : await onePlace(options, halted);
+  const hosts = await PlaceHosts.open(options, halted);
   return {
     engine: hosts.home.engine,
     deadLetters: hosts.home.deadLetters,
     places: () => hosts.all(),
     sources: () => readingsOf(hosts.all()).map(({ status }) => status()),
+    failures: () => [...hosts.all().flatMap(failuresOf), ...hosts.failures()],
     lags: async () => (await Promise.all(readingsOf(hosts.all()).map(({ lags }) => lags()))).flat(),
     stats: () => together(hosts.all().flatMap(statsOf)),
     tenants: () => mergeTenants(hosts.all().map(({ engine }) => engine.tenants())),
@@ -76,19 +79,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
   };
 }
 
-async function onePlace(options: ComposeOptions, opened: (host: PlaceHost) => void): Promise<Hosts> {
-  const home = await openPlaceHost(options);
-  opened(home);
-  return {
-    home,
-    all: () => [home],
-    start: () => home.start(),
-    stop: () => home.stop(),
-    complete: async () => undefined,
-  };
-}
-
-async function untilAllDrained(hosts: Hosts, { timings }: ComposeOptions, signal: AbortSignal): Promise<void> {
+async function untilAllDrained(hosts: PlaceHosts, { timings }: ComposeOptions, signal: AbortSignal): Promise<void> {
   const { pollMs } = { ...DEFAULT_TIMINGS, ...timings };
   for (;;) {
     await hosts.complete(signal);
@@ -103,6 +94,17 @@ async function untilAllDrained(hosts: Hosts, { timings }: ComposeOptions, signal
     const now = hosts.all();
     if (now.length === all.length && now.every((one) => all.includes(one))) return;
   }
+}
+
+function failuresOf({ shard, readings, ingestors }: PlaceHost): PartFailure[] {
+  const found = [
+    ...readings.map(({ name, status }) => {
+      const { failure, leases } = status();
+      return { part: name, shard, error: failure ?? leases.find((of) => of.failure !== undefined)?.failure };
+    }),
+    ...ingestors.map(({ hub, failure }) => ({ part: `event hub ${hub}`, shard, error: failure })),
+  ];
+  return found.filter(({ error }) => error !== undefined);
 }
 
 const readingsOf = (hosts: readonly PlaceHost[]): PlaceHost['readings'] => hosts.flatMap(({ readings }) => readings);

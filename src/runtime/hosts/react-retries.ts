@@ -7,7 +7,7 @@ const RETRIES = { delayMs: 30_000, backoffMs: 30_000, attempts: 12 } as const;
 
 /**
  * A reaction's runner that gives its failed changes to background jobs as well. Each change is parked as usual, and a job
- * redrives its dead letter until that succeeds, a newer version settles it, or a day has passed. If the job can't be
+ * redrives its dead letter until that succeeds, a newer version resolves it, or a day has passed. If the job can't be
  * added, the change stays parked. `shard`: the one whose hosts run it.
  */
 export function retriedByJob(runner: Runner, open: () => Promise<Jobs>, shard?: string): Runner {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { emit } from '../../base/diagnostics.ts';
+import { emit } from '../../base/telemetry/diagnostics.ts';
 import type { Engine } from '../../engine/engine.ts';
 
 const PAUSE_MS = 1_000;
@@ -27,7 +27,7 @@ export class ResumeLoop {
     await this.#running;
   }
 
-  /** Resolves when no deferred work is left: with true if there was none. */
+  /** Resolves when no fan-out is left: with true if there was none. */
   async idle(signal: AbortSignal): Promise<boolean> {
     // The call under way may have looked before the last change came.
     await this.#call?.catch(() => false);

@@ -5,11 +5,17 @@ import type { MillraceError } from '../../base/errors.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { spendingOf } from '../../cosmos/budget/meter.ts';
-import type { ReplayedSpec } from '../../pipeline/specs.ts';
-import { backlogOf } from '../../engine/deferred/registered.ts';
+import { type ReplayedSpec, projectionId } from '../../pipeline/specs.ts';
+import { keyHash } from '../../cosmos/key-definition.ts';
+import type { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
+import { letterId } from '../../engine/dead-letters/letter-document.ts';
+import type { Change } from '../../feed/reading/change.ts';
+import { isBelow } from '../../feed/reading/ends.ts';
+import { registeredOf } from '../../engine/deferred/registered.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { readAgain } from '../../engine/read-again.ts';
 import { FeedHost, type Timings } from '../../feed/sharing/feed-host.ts';
+import { LeaseLost } from '../../feed/leases/lease.ts';
 import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import { lsnOf, overlaps } from '../../feed/reading/position.ts';
 import type { Start } from '../../feed/reading/source.ts';
@@ -39,10 +45,14 @@ export interface StagedOptions extends Parts {
    * another start would miss the deletions between.
    */
   readonly resumes?: boolean | undefined;
+  /** Has no effect: notes what live hosts have passed, of documents that nothing is parked of. */
+  readonly note?: boolean | undefined;
   /** `name@version` whose recorded start counts. Absent: all of history counts. */
   readonly startsAs?: string | undefined;
   /** Only this tenant's changes, and those of no tenant. Absent: all. */
   readonly tenant?: string | undefined;
+  /** Called before positions that were listed are deleted as they were. Throws if the purpose is another run's by then. */
+  readonly mayForget?: (() => Promise<unknown>) | undefined;
   /** The most request units a second, of reading and writing together. Default: no limit. */
   readonly ruPerSecond?: number | undefined;
   /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
@@ -53,6 +63,8 @@ export interface StagedOptions extends Parts {
 export interface StagedProgress {
   readonly changes: number;
   readonly parked: number;
+  /** Documents of the sink that were written; null: the sink is no container. */
+  readonly changed: number | null;
   /** Request units. */
   readonly charge: number;
 }
@@ -74,6 +86,7 @@ const OVERTAKEN_MS = 30_000;
 export class StagedHost implements AsyncDisposable {
   readonly #options: StagedOptions;
   readonly #engine: Engine;
+  readonly #deadLetters: DeadLetters;
   readonly #cold: ColdRead;
   readonly #sources: ReadonlyMap<string, SourceContainer>;
   /** Counts the reads of the feeds. */
@@ -84,8 +97,9 @@ export class StagedHost implements AsyncDisposable {
 
   private constructor(options: StagedOptions) {
     this.#options = options;
-    const { engine, cold } = openEngine(options, options.spec);
+    const { engine, cold, deadLetters } = openEngine(options, options.spec);
     this.#engine = engine;
+    this.#deadLetters = deadLetters;
     this.#cold = cold;
     this.#sources = sourcesFor(options.loaded, options.spec);
     this.#pace = pacer(() => this.progress().charge, options.ruPerSecond);
@@ -156,18 +170,18 @@ export class StagedHost implements AsyncDisposable {
   }
 
   /**
-   * Applies the changes that live hosts have set aside, as their source has them now, and leaves them to the hosts. Call it
+   * Applies the changes that live hosts have deferred, as their source has them now, and leaves them to the hosts. Call it
    * while hosts stand still, with live positions that were read before.
    */
-  async applySetAside(signal: AbortSignal): Promise<void> {
+  async applyDeferred(signal: AbortSignal): Promise<void> {
     const { loaded, services, readLagMs = READ_LAG_MS } = this.#options;
     const { database, state } = services.place;
     const fence = untilStopped(signal);
     const access = new CosmosAccess(database, fence, this.#meter, spendingOf(database));
     const reading = { sources: this.#sources, access, cold: this.#cold, readLagMs, signal };
     for (const { name, types } of this.#sources.values()) {
-      const backlog = backlogOf(state, { pipeline: loaded.pipeline.name, source: name }, signal);
-      for await (const items of backlog.changes()) {
+      const deferred = registeredOf(state, { pipeline: loaded.pipeline.name, source: name }, signal);
+      for await (const items of deferred.changes()) {
         const readAt = systemClock.monotonic();
         const own = items.filter(({ type }) => types.has(type));
         const found = await Promise.all(own.map((item) => readAgain(item, reading)));
@@ -193,7 +207,10 @@ export class StagedHost implements AsyncDisposable {
 
   progress(): StagedProgress {
     const [{ changes, parked, meter } = { changes: 0, parked: 0, meter: undefined }] = this.#engine.stats;
-    return { changes, parked, charge: this.#meter.charge + (meter?.charge ?? 0) };
+    const { spec } = this.#options;
+    const into = 'into' in spec ? spec.into.container : undefined;
+    const changed = into === undefined ? null : (meter?.changed.get(into) ?? 0);
+    return { changes, parked, changed, charge: this.#meter.charge + (meter?.charge ?? 0) };
   }
 
   stop(): Promise<void> {
@@ -208,13 +225,29 @@ export class StagedHost implements AsyncDisposable {
 
   async #remove(feeds: readonly Feed[]): Promise<void> {
     for (const { leases, prefix } of feeds) {
-      for (const lease of await leases.list()) await leases.remove(lease);
+      const all = await leases.list();
+      await this.#options.mayForget?.();
+      for (const lease of all)
+        await leases.remove(lease).catch((error: unknown) => {
+          // Another process works for the purpose, and its positions are its own.
+          if (!(error instanceof LeaseLost)) throw error;
+        });
       await removeMarker(this.#options.services, prefix);
     }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
+  }
+
+  /** What live hosts have passed had its effect, or has a letter. */
+  async #notedOf(name: string): Promise<(change: Change) => boolean> {
+    const { container, leases } = await openFeed(this.#options, name, { host: this.#options.purpose });
+    const ranges = (await leases.list()).map(({ range, position }) => ({ ...range, lsn: lsnOf(position) }));
+    const definition = (await container.read()).resource?.partitionKey;
+    const passed = { key: { paths: definition?.paths ?? [], ...keyHash(definition) }, ranges };
+    const parked = new Set((await this.#deadLetters.list(projectionId(this.#options.spec))).map(letterId));
+    return (change) => isBelow(passed, change) && !parked.has(letterId(change));
   }
 
   /** `fill`: the latest versions of a container that is read by its all-versions feed, with leases of their own. */
@@ -229,6 +262,7 @@ export class StagedHost implements AsyncDisposable {
     // An all-versions feed can be read from positions, and otherwise from now.
     const filled = mode === 'all-versions' && (start === 'beginning' || start instanceof Date);
     const ends = new FeedEnds(source);
+    const isDue = this.#options.note ? await this.#notedOf(map.name) : () => true;
     const host = new FeedHost({
       container: map.name,
       host: purpose,
@@ -237,7 +271,7 @@ export class StagedHost implements AsyncDisposable {
       mode,
       start: filled ? 'now' : start,
       handle: async (page, fence) => {
-        await this.#engine.consume(page, fence);
+        await this.#engine.consume({ ...page, changes: page.changes.filter(isDue) }, fence);
         await this.#pace(fence.signal);
       },
       budget: spendingOf(database)?.reading(map.name),
@@ -273,14 +307,14 @@ async function assertFollowed({ map, mode, leases }: Feed, purpose: string): Pro
 
 const overtaken = (purpose: string): MillraceError => sharedError('overtaken', `Another process works on ${purpose}`);
 
-/** Resolves once no deferred work (fan-out) is left. */
+/** Resolves once no fan-out is left. */
 export async function untilResumed(
   engine: Pick<Engine, 'resume'>,
   signal: AbortSignal,
   readLagMs = READ_LAG_MS,
   pace: (signal: AbortSignal) => Promise<void> = async () => undefined,
 ): Promise<void> {
-  // Most deferred work waits for the read lag, and each look is a query.
+  // Most fan-out waits for the read lag, and each look is a query.
   const pauseMs = Math.min(1_000, Math.max(20, readLagMs / 5));
   while (!(await engine.resume(signal))) {
     await pace(signal);

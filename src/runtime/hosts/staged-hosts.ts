@@ -1,7 +1,7 @@
 // The hosts of one version of a projection, in each place that runs it.
 import { mapSettled } from '../../base/map-settled.ts';
 import type { Parts } from '../open-feed.ts';
-import { type PipelinePlace, placesRunning } from '../shard-map.ts';
+import { type PipelinePlace, inPlaces, placesOf } from '../places.ts';
 import { StagedHost, type StagedOptions, type StagedProgress } from './staged-host.ts';
 
 export interface StagedHostsOptions extends StagedOptions {
@@ -10,8 +10,6 @@ export interface StagedHostsOptions extends StagedOptions {
   /** The keys of the shards that matter. Absent: all. */
   readonly shards?: ReadonlySet<string> | undefined;
 }
-
-type Place = PipelinePlace<Parts['loaded']>;
 
 /**
  * Applies the feeds of all places to one version of a projection: those of each shard of the map, or of the place of the
@@ -45,11 +43,7 @@ export class StagedHosts implements AsyncDisposable {
 
   /** Deletes the positions in each place. No process may work for the purpose any more. */
   static async forget(options: StagedOptions): Promise<void> {
-    await mapSettled(
-      await placesRunning(options, options.spec),
-      async (place) => StagedHost.forget({ ...options, loaded: place.loaded, services: await place.open() }),
-      { concurrency: 8 },
-    );
+    await inPlaces(await placesOf(options).of(options.spec), (place) => StagedHost.forget({ ...options, ...place }));
   }
 
   /**
@@ -58,7 +52,7 @@ export class StagedHosts implements AsyncDisposable {
    */
   async follow(): Promise<boolean> {
     const { shards, spec } = this.#options;
-    const places = await placesRunning(this.#options, spec, shards);
+    const places = await placesOf(this.#options).of(spec, shards);
     const added = places.filter(({ key }) => !this.#hosts.has(key));
     for (const [key, host] of this.#hosts) {
       if (places.some((place) => place.key === key)) continue;
@@ -72,13 +66,13 @@ export class StagedHosts implements AsyncDisposable {
     return added.length === 0;
   }
 
-  async #open({ key, loaded, open }: Place): Promise<void> {
+  async #open({ key, open }: PipelinePlace): Promise<void> {
     const { startsIn, ruPerSecond, ...options } = this.#options;
-    const parts = { settings: options.settings, loaded, services: await open() };
+    const place = await open();
     const host = await StagedHost.open({
       ...options,
-      ...parts,
-      ...(startsIn && { startOf: await startsIn(parts) }),
+      ...place,
+      ...(startsIn && { startOf: await startsIn(place) }),
       ...(ruPerSecond !== undefined && { ruPerSecond: ruPerSecond / this.#places }),
     });
     this.#hosts.set(key, host);
@@ -96,8 +90,8 @@ export class StagedHosts implements AsyncDisposable {
     this.#unfilled.clear();
   }
 
-  async applySetAside(signal: AbortSignal): Promise<void> {
-    await this.#each(signal, this.#hosts.values(), (host, until) => host.applySetAside(until));
+  async applyDeferred(signal: AbortSignal): Promise<void> {
+    await this.#each(signal, this.#hosts.values(), (host, until) => host.applyDeferred(until));
   }
 
   async applyCold(signal: AbortSignal): Promise<void> {
@@ -130,6 +124,7 @@ export class StagedHosts implements AsyncDisposable {
     return {
       changes: sum(({ changes }) => changes),
       parked: sum(({ parked }) => parked),
+      changed: all.some(({ changed }) => changed === null) ? null : sum(({ changed }) => changed ?? 0),
       charge: sum(({ charge }) => charge),
     };
   }

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { isObject } from '../../base/json.ts';
-import { inSpan } from '../../base/spans.ts';
+import { inSpan } from '../../base/telemetry/spans.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
 import { spendingOf } from '../../cosmos/budget/meter.ts';
 import { ridOf } from '../../cosmos/rid.ts';
@@ -112,7 +112,7 @@ export function triggerConsumer(options: TriggerOptions): Consume {
 
 /** Records where the projections begin, if no host has. Without it the first batch does, and passes over what it holds. */
 export async function recordStarts({ services, loaded }: Pick<EngineParts, 'services' | 'loaded'>): Promise<void> {
-  await openStarts(services, loaded.pipeline).recorded();
+  await openStarts(services, loaded.pipeline, services.global.leases).recorded();
 }
 
 /** If all readers are held, the batch is rejected: the lease of the Functions host stays where it is, and nothing is parked. */

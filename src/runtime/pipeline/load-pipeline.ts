@@ -11,6 +11,7 @@ import { type CodeExamples, toModel } from '../../model/code/to-model.ts';
 import { MODEL_CODE } from '../../model/code/write.ts';
 import type { Model } from '../../model/model.ts';
 import type { DeclaredPipeline, LoadedPipeline } from '../workspace.ts';
+import { placeIn } from './code-frame.ts';
 import { type Importer, importOnce } from './fresh-import.ts';
 import { runtimeError } from '../errors.ts';
 import { sharedError } from '../../base/shared-errors.ts';
@@ -126,14 +127,6 @@ async function importPipeline(folder: string, importer: Importer): Promise<Pipel
   throw runtimeError('unloadable', `${file} has no pipeline as its default export`, {
     hint: 'Write `export default definePipeline({ … })`.',
   });
-}
-
-/** Where an error comes from: the first line of its stack that is in a file of the folder. Of a syntax error it is its own. */
-export function placeIn(folder: string, error: unknown): { readonly file: string; readonly line: number } | undefined {
-  const stack = error instanceof Error ? (error.stack ?? '') : '';
-  for (const [, file = '', line] of stack.matchAll(/(?:file:\/\/)?((?:\/|[A-Z]:\\)[^\n:?()]*)(?:\?[^:\n]*)?:(\d+)/g))
-    if (file.startsWith(folder) && !file.includes('/node_modules/')) return { file, line: Number(line) };
-  return undefined;
 }
 
 const isPipeline = (value: unknown): value is Pipeline =>

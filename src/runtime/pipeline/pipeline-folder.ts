@@ -1,9 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { z } from 'zod';
+import { isObject } from '../../base/json.ts';
 import { sharedError } from '../../base/shared-errors.ts';
-
-const packageJson = z.object({ millrace: z.object({ pipeline: z.string() }).partial().optional() });
 
 /**
  * The folder of the pipeline: `asked`, else MILLRACE_PIPELINE, else "millrace".pipeline of the nearest package.json that
@@ -30,8 +28,9 @@ function configuredIn(file: string): string | undefined {
       cause: error,
     });
   }
-  const parsed = packageJson.safeParse(content);
-  if (parsed.success) return parsed.data.millrace?.pipeline;
+  const { millrace = {} } = isObject(content) ? content : {};
+  const pipeline = isObject(millrace) ? millrace['pipeline'] : null;
+  if (pipeline === undefined || typeof pipeline === 'string') return pipeline;
   throw sharedError('unreadable', `"millrace".pipeline in ${file} is not a string`, {
     hint: 'Write "millrace": { "pipeline": "pipeline" }.',
   });

@@ -1,15 +1,15 @@
 import type { Container, FeedOptions, OperationInput, SqlQuerySpec } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
 import { assertReadable } from '../../base/format.ts';
-import { containerMissing } from '../../cosmos/container-missing.ts';
+import { missingError } from '../../cosmos/container-missing.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { QueryPages } from '../../cosmos/query-pages.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { AmbiguousOutcome } from '../../cosmos/retry.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { Refused, transact } from '../../cosmos/transact.ts';
-import { sharedError } from '../../base/shared-errors.ts';
 import { shardsError } from '../errors.ts';
+import { throwDenied } from './access-denied.ts';
 import { type SheetDocument, HEADER_ID, type Header, type OperationDocument } from './documents.ts';
 import type { Commit, SheetStore } from './header-guarded-partition.ts';
 
@@ -35,7 +35,7 @@ export function cosmosSheet<H extends Header>(
   };
   return {
     header: async () => {
-      const stored = await readItem<H>(container.item(HEADER_ID, pk), options);
+      const stored = await readItem<H>(container.item(HEADER_ID, pk), options).catch(throwDenied(container));
       return stored && { header: withoutSystemFields(stored) as unknown as H, etag: stored._etag };
     },
     entries: () => found<SheetDocument>('c.id != @header', '@header', HEADER_ID),
@@ -58,7 +58,7 @@ export function cosmosSheet<H extends Header>(
       } catch (error) {
         const { kind } = failureOf(error);
         if (error instanceof AmbiguousOutcome || kind === 'precondition' || kind === 'not-found') return false;
-        throw error;
+        return throwDenied(container, 'write')(error);
       }
     },
     commit: async (commit) => {
@@ -81,7 +81,7 @@ export async function allOf<T>(
 ): Promise<T[]> {
   const found: T[] = [];
   const pages = new QueryPages<T>(container, query, { maxItemCount: 1_000, ...options });
-  while (!pages.done) found.push(...(await pages.next()));
+  while (!pages.done) found.push(...(await pages.next().catch(throwDenied(container))));
   for (const document of found) assertReadable(document);
   return found;
 }
@@ -103,13 +103,12 @@ function operationsOf({ header, ifMatch, put, drop }: Commit): OperationInput[] 
 }
 
 /** Undefined if the header is another one; throws for every other refusal. */
-function refusal(error: unknown, container: Container, { header, ifMatch }: Commit): undefined {
-  const { kind, message } = failureOf(error);
-  if (kind === 'denied') throw sharedError('denied', `A commit to ${header.pk} was refused: ${message}`);
-  if (!(error instanceof Refused)) throw error;
+async function refusal(error: unknown, container: Container, { header, ifMatch }: Commit): Promise<undefined> {
+  const { kind } = failureOf(error);
+  if (!(error instanceof Refused)) return throwDenied(container, 'write')(error);
   if (error.at > 0 && kind === 'not-found')
     throw shardsError('shard-map-damaged', `A document of ${header.pk} was deleted without a commit`, { cause: error });
-  if (kind === 'not-found' && ifMatch === undefined) throw containerMissing(container, error);
+  if (kind === 'not-found' && ifMatch === undefined) throw await missingError(container, error);
   if (kind === 'precondition' || kind === 'conflict' || kind === 'not-found') return undefined;
   throw error;
 }

@@ -7,7 +7,7 @@ import { mappingsOf, refuseOverlap } from './plans.ts';
 import type { Whole } from './header-guarded-partition.ts';
 import { type Mapping, mappingOf } from './values.ts';
 
-/** A mapping of one shard that the map and the shard's local map don't have alike. */
+/** A mapping of one shard that the map and the shard's local map don't have alike, or a local map that is lost as a whole. */
 export interface MapDifference {
   /** The id of the shard. */
   readonly shard: string;
@@ -15,6 +15,8 @@ export interface MapDifference {
   readonly inMap?: Mapping;
   /** As the local map has it. */
   readonly inShard?: Mapping;
+  /** The local map is missing or damaged, and why; `repair` writes it as the map is. Then it has neither of the two. */
+  readonly lost?: string;
   /** For `repair`: what is stored, and the generation of the map when it was compared. */
   readonly stored: { readonly map?: MappingDocument; readonly local?: MappingDocument; readonly generation: number };
 }
@@ -65,6 +67,12 @@ export function repairPlan(map: Whole<MapHeader>, differences: readonly MapDiffe
   if (differences.some(({ stored }) => stored.generation !== map.header.generation))
     throw shardsError('stale', `The map ${map.header.name} was changed since it was compared`, {
       hint: 'Call `check` again, and decide again.',
+    });
+  const lost = differences.find((one) => one.lost !== undefined);
+  if (lost && side === 'map') return { removes: [], adds: [], shards: [first.shard] };
+  if (lost)
+    throw shardsError('local-map-missing', `${lost.lost}, so it can't be the right side`, {
+      hint: "Make it again from the map: `repairShard(shard, 'map')`, or `millrace shards recover --from map`.",
     });
   const ours = differences.flatMap(({ stored }) => stored.map ?? []);
   const theirs = differences.flatMap(({ stored }) => stored.local ?? []);

@@ -69,7 +69,7 @@ export interface LocalHeader extends Header {
   readonly shard: string;
   /** The operation that made the last commit. */
   readonly operation: string;
-  /** Those of the map, so that a lost map can be created again. Earlier versions didn't store them. */
+  /** Those of the map, so that a lost map can be created again. Absent only where someone damaged it. */
   readonly facts?: MapFacts;
   /** Keys whose documents may be in the shard, though the map doesn't give them to it. None of them is mapped here. */
   readonly strays?: Strays;
@@ -171,7 +171,10 @@ export const isSameLocation = (one: ShardLocation, other: ShardLocation): boolea
 
 /** Addresses of one account are alike in this form. */
 export const addressOf = ({ endpoint = '' }: { readonly endpoint?: string }): string =>
-  endpoint.toLowerCase().replace(/\/+$/, '').replace(/:443$/, '');
+  endpoint
+    .toLowerCase()
+    .replace(/(?<!\/)\/+$/, '')
+    .replace(/:443$/, '');
 
 export const shownLocation = ({ database, endpoint }: ShardLocation): string =>
   endpoint === undefined ? database : `${database} at ${endpoint}`;

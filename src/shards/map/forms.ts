@@ -13,33 +13,33 @@ import {
 } from './documents.ts';
 import type { Whole } from './header-guarded-partition.ts';
 
-/** @throws MillraceError `shard-map-damaged` unless this is the local map of a shard of this map, with whole mappings. */
-export function assertLocalForm(
+/** Why this is not the local map of a shard of this map, with whole mappings; undefined: it is. */
+export function unfitIn(
   map: MapHeader,
   { shard, location }: { readonly shard: string; readonly location: ShardLocation },
   { header, entries }: Whole<LocalHeader>,
-): void {
+): string | undefined {
+  const is = `The local map in ${shownLocation(location)}`;
   if (header.map !== map.name || header.shard !== shard)
-    throw unfit(location, `is of the map ${header.map} and the shard ${header.shard}`);
-  assertFacts(map, location, header);
-  for (const entry of entries.values())
-    if (isMapping(entry) && !(entry.shard === shard && isWhole(map, entry)))
-      throw unfit(location, `has the document ${entry.id}, which is no mapping of ${map.name} and this shard`);
+    return `${is} is of the map ${header.map} and the shard ${header.shard}`;
+  const other = [...entries.values()].find(
+    (entry) => isMapping(entry) && !(entry.shard === shard && isWhole(map, entry)),
+  );
+  return other && `${is} has the document ${other.id}, which is no mapping of ${map.name} and this shard`;
 }
 
 /** @throws MillraceError `shard-map-damaged` unless the local map has the kind, key type and schema of the map. */
 export function assertFacts(map: MapHeader, location: ShardLocation, { facts }: LocalHeader): void {
-  if (facts && !isSameFacts(facts, map)) throw unfit(location, `has another kind, key type or schema than ${map.name}`);
-}
-
-const unfit = (location: ShardLocation, what: string): Error =>
-  shardsError('shard-map-damaged', `The local map in ${shownLocation(location)} ${what}`, {
+  if (isSameFacts(facts, map)) return;
+  const what = `has another kind, key type or schema than ${map.name}`;
+  throw shardsError('shard-map-damaged', `The local map in ${shownLocation(location)} ${what}`, {
     hint: 'Check the location, and which identities may write to the container `shardmap`. Restore the database of the shard if its documents were changed.',
   });
+}
 
-export const isSameFacts = (one: MapFacts, other: MapFacts): boolean => textOf(one) === textOf(other);
+export const isSameFacts = (one: MapFacts | undefined, other: MapFacts): boolean => textOf(one) === textOf(other);
 
-const textOf = ({ kind, keyType, schema }: MapFacts): string => canonical({ kind, keyType, schema });
+const textOf = ({ kind, keyType, schema }: Partial<MapFacts> = {}): string => canonical({ kind, keyType, schema });
 
 function isWhole({ kind, keyType }: MapFacts, { low, high, status }: MappingDocument): boolean {
   const isCode = (code: unknown): code is string => typeof code === 'string' && isCodeOf(keyType, code);

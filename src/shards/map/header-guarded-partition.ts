@@ -109,6 +109,11 @@ export class Sheet<H extends Header> {
     return this.#store.header();
   }
 
+  /** The other documents, whether they fit the header or not. */
+  entries(): Promise<readonly SheetDocument[]> {
+    return this.#store.entries();
+  }
+
   /**
    * The sheet as this process read it last, or left it by its last commit, without asking. What is decided from it is
    * committed only if it is the newest. Undefined: this process doesn't know one, or a commit on it has failed.
@@ -176,13 +181,17 @@ export class Sheet<H extends Header> {
     return this.#store.drop(whole);
   }
 
-  /** True: committed. False: decide again from another reading, also where the outcome is unknown. */
+  /**
+   * True: committed. False: decide again from another reading, also where the outcome is unknown. `from` is the digest of the
+   * documents that are there.
+   */
   async commit(
     stored: StoredHeader<H> | undefined,
     next: Omit<H, 'digest'>,
     { before, after }: Edit,
+    from = stored?.header.digest ?? EMPTY_DIGEST,
   ): Promise<boolean> {
-    const digest = digestAfter(stored?.header.digest ?? EMPTY_DIGEST, { before, after });
+    const digest = digestAfter(from, { before, after });
     const header = { ...next, digest } as H;
     const kept = new Set(after.map(({ id }) => id));
     const drop = before.map(({ id }) => id).filter((id) => !kept.has(id));

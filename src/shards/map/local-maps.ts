@@ -1,4 +1,5 @@
 import { formatOf } from '../../base/format.ts';
+import { canonical } from '../../base/json.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { shardsError } from '../errors.ts';
 import {
@@ -11,11 +12,13 @@ import {
   type ShardLocation,
   type StraysChange,
   isMapping,
+  isSameLocation,
+  isShard,
   localPartition,
   shownLocation,
 } from './documents.ts';
 import { type SetFences, fencedKeys } from './fences.ts';
-import type { Edit, Sheet, StoredHeader, Whole } from './header-guarded-partition.ts';
+import { type Edit, type Sheet, type StoredHeader, type Whole, mapDigestOf } from './header-guarded-partition.ts';
 import { reversed, straysAfter } from './strays.ts';
 
 /** Opens the local map of a shard, whether it exists or not. */
@@ -35,6 +38,12 @@ export class Overtaken extends Error {
 }
 
 const ROUNDS = 100;
+/** A batch has a hundred operations, and one is of the header. */
+const MOST_EDITS = 90;
+/** Rounds in which a local map is written as a whole, with so many edits each. */
+const MOST_REBUILDS = 1_000;
+/** No documents have it. So what was begun to be written counts as damaged. */
+const UNFIT_DIGEST = 'f'.repeat(32);
 
 /** The header of a local map, read ahead. */
 export type ReadAhead = Promise<StoredHeader<LocalHeader> | undefined>;
@@ -43,9 +52,11 @@ interface Decided {
   readonly generation: number;
   readonly removed: boolean;
   readonly strays?: StraysChange | undefined;
+  /** Instead of that of the stored header. */
+  readonly digest?: string;
 }
 
-interface Place {
+interface LocalMapPlace {
   readonly location: ShardLocation;
   readonly shard: string;
   readonly ahead?: ReadAhead | undefined;
@@ -103,12 +114,53 @@ export class LocalMaps {
     const decide = (header: LocalHeader | undefined): (Edit & Decided) | undefined => {
       if (header && isApplied(operation, header)) return undefined;
       if (header && header.generation >= operation.at) throw new Overtaken(location, header.generation);
+      // Its local map may be lost. `check` says so then.
+      if (!header && isBack(operation)) return undefined;
       // A map that was restored to an older state has shards that were deleted since: their local maps count again.
-      if (operation.verb !== 'createShard' && !header) throw lost(location);
+      if (operation.verb !== 'createShard' && operation.verb !== 'deleteShard' && !header) throw lost(location);
       return { generation: operation.at, removed, before, after, strays: operation.strays };
     };
     await this.#commit(operation, { location, shard, ahead }, decide);
     await this.#setFences({ shard, location }, fencedKeys(before, after), operation.at);
+  }
+
+  /**
+   * Writes a local map as a whole, as the map says, whatever is left of it. Batches before the last leave one that doesn't
+   * count. Which documents are in the shard isn't known, so the keys of all other shards are its strays.
+   * @throws Overtaken
+   */
+  async rebuild(
+    operation: OperationDocument,
+    shard: string,
+    location: ShardLocation,
+    mappings: readonly MappingDocument[],
+  ): Promise<void> {
+    const pk = localPartition(this.#map, shard);
+    const of = (isOurs: boolean) => mappings.filter((one) => (one.shard === shard) === isOurs);
+    const wanted = new Map(of(true).map((entry) => [entry.id, localForm(entry, pk)]));
+    const after = [...wanted.values()];
+    const fields = straysAfter({}, { before: of(false), after }, {}, operation.at);
+    const sheet = this.#open(location, shard);
+    for (let round = 0; ; round++) {
+      if (round === MOST_REBUILDS) throw inEveryRound(location);
+      const stored = await sheet.header();
+      if (stored && isApplied(operation, stored.header)) break;
+      if (stored && stored.header.generation >= operation.at) throw new Overtaken(location, stored.header.generation);
+      const there = new Map((await sheet.entries()).map((entry) => [entry.id, entry]));
+      const differs = [...new Set([...there.keys(), ...wanted.keys()])].filter(
+        (id) => canonical(there.get(id)) !== canonical(wanted.get(id)),
+      );
+      const ids = differs.slice(0, MOST_EDITS);
+      const isLast = ids.length === differs.length;
+      const generation = isLast ? operation.at : (stored?.header.generation ?? 0);
+      const next = { ...this.#header(operation, shard, { generation, removed: !isLast }, stored?.header), ...fields };
+      const edit: Edit = {
+        before: ids.flatMap((id) => there.get(id) ?? []),
+        after: ids.flatMap((id) => wanted.get(id) ?? []),
+      };
+      await sheet.commit(stored, next, edit, isLast ? mapDigestOf([...there.values()]) : UNFIT_DIGEST);
+    }
+    await this.#setFences({ shard, location }, fencedKeys([], after), operation.at);
   }
 
   /**
@@ -120,6 +172,9 @@ export class LocalMaps {
     const { before, after } = changesIn(operation, shard, this.#map);
     const isCreated = operation.verb === 'createShard';
     await this.#commit(operation, { location, shard }, (header) => {
+      // What is lost stays lost.
+      if (!header && operation.verb === 'rebuildShard')
+        return { generation, removed: true, before: [], after: [], digest: UNFIT_DIGEST };
       // A late write of the operation needs a header too, except the one that creates it.
       if (!header && !isCreated) return undefined;
       if (header && header.generation >= generation) return undefined;
@@ -134,39 +189,50 @@ export class LocalMaps {
   }
 
   async #commit(
-    { id, shards, local }: OperationDocument,
-    { location, shard, ahead }: Place,
+    operation: OperationDocument,
+    { location, shard, ahead }: LocalMapPlace,
     decide: (header: LocalHeader | undefined) => (Edit & Decided) | undefined,
   ): Promise<true> {
     const sheet = this.#open(location, shard);
     for (let round = 0; round < ROUNDS; round++) {
       // A repair changes less than the map and the local map differ by, so what is mapped here is read.
-      const whole = local && (await sheet.whole());
+      const whole = operation.local && (await sheet.whole());
       const first = round === 0 ? await ahead : undefined;
       const stored = whole ?? first ?? (await sheet.header());
       const decided = decide(stored?.header);
       if (!decided) return true;
-      const { generation, removed, before, after, strays = {} } = decided;
+      const { generation, removed, before, after, strays = {}, digest } = decided;
       const mapped = whole ? mappingsAfter(whole, { before, after }) : after.filter(isMapping);
-      const next: Omit<LocalHeader, 'digest'> = {
-        id: HEADER_ID,
-        pk: localPartition(this.#map, shard),
-        type: 'millrace.localmap',
-        ...formatOf('localmap'),
-        created: stored?.header.created ?? id,
-        map: this.#map,
-        shard,
-        generation,
-        operation: id,
-        // Those of another map stay, and a repair finds them.
-        facts: stored?.header.facts ?? this.#facts,
+      const next = {
+        ...this.#header(operation, shard, { generation, removed }, stored?.header),
         ...straysAfter(stored?.header ?? {}, { before: before.filter(isMapping), after: mapped }, strays, generation),
-        ...(shards.length > 1 && { shards }),
-        ...(removed && { removed }),
       };
-      if (await sheet.commit(stored, next, { before, after })) return true;
+      if (await sheet.commit(stored, next, { before, after }, digest)) return true;
     }
-    throw sharedError('contended', `The local map of ${shownLocation(location)} changed in every round`);
+    throw inEveryRound(location);
+  }
+
+  #header(
+    { id, shards }: OperationDocument,
+    shard: string,
+    { generation, removed }: Pick<Decided, 'generation' | 'removed'>,
+    stored: LocalHeader | undefined,
+  ): Omit<LocalHeader, 'digest'> {
+    return {
+      id: HEADER_ID,
+      pk: localPartition(this.#map, shard),
+      type: 'millrace.localmap',
+      ...formatOf('localmap'),
+      created: stored?.created ?? id,
+      map: this.#map,
+      shard,
+      generation,
+      operation: id,
+      // Those of another map stay, and a repair finds them.
+      facts: stored?.facts ?? this.#facts,
+      ...(shards.length > 1 && { shards }),
+      ...(removed && { removed }),
+    };
   }
 }
 
@@ -174,6 +240,15 @@ const mappingsAfter = ({ entries }: Whole<LocalHeader>, { before, after }: Edit)
   const taken = new Set(before.map(({ id }) => id));
   return [...[...entries.values()].filter(({ id }) => !taken.has(id)), ...after].filter(isMapping);
 };
+
+/** A shard that is attached where it was. */
+const isBack = ({ verb, removes, adds }: OperationDocument): boolean => {
+  const [was, is] = [removes.find(isShard), adds.find(isShard)];
+  return verb === 'attachShard' && was !== undefined && is !== undefined && isSameLocation(was.location, is.location);
+};
+
+const inEveryRound = (location: ShardLocation): Error =>
+  sharedError('contended', `The local map of ${shownLocation(location)} changed in every round`);
 
 const isApplied = ({ id, at }: OperationDocument, { operation, generation }: LocalHeader): boolean =>
   generation === at && operation === id;

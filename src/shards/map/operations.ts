@@ -10,6 +10,7 @@ import {
   type ShardDocument,
   type ShardLocation,
   isEnded,
+  isMapping,
   isOperation,
   isShard,
   operationId,
@@ -198,7 +199,10 @@ export class Operations {
       const location = locationOf(whole, operation, shard);
       if (!location) continue;
       try {
-        await this.#locals.apply(operation, shard, location, ahead?.get(shard));
+        // The map shows an operation after it, so it has what it had at the begin.
+        if (operation.verb === 'rebuildShard')
+          await this.#locals.rebuild(operation, shard, location, [...whole.entries.values()].filter(isMapping));
+        else await this.#locals.apply(operation, shard, location, ahead?.get(shard));
       } catch (error) {
         // Where another process has ended it, or has decided to undo it, this decides nothing.
         return this.#decideUndo(operation, error);

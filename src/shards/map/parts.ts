@@ -15,6 +15,8 @@ export interface ShardMapParts {
   readonly localHeaders: (location: ShardLocation) => Promise<readonly LocalHeader[]>;
   /** Throws unless a shard at this location has what the map needs. */
   readonly assertFit: (location: ShardLocation, schema: ShardSchema) => Promise<void>;
+  /** Creates the container of the local map, if that was asked for. */
+  readonly prepare: (location: ShardLocation) => Promise<void>;
   readonly drain: MapDrain;
   /** Holds writes of keys on a shard. */
   readonly hold: (shard: string, spans: readonly KeySpan[], options: HoldOptions) => Promise<Closed>;

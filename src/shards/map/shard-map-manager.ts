@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Container, ContainerDefinition, Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { sharedError } from '../../base/shared-errors.ts';
-import { MillraceError } from '../../base/errors.ts';
+import { MillraceError, UsageError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { isObject } from '../../base/json.ts';
+import { isDatabaseMissing, missingError } from '../../cosmos/container-missing.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
@@ -14,6 +15,7 @@ import { ROUTERS_CONTAINER, shardGateStore } from '../gate/shard-gate-store.ts';
 import { type Closed, ShardGates } from '../gate/shard-gates.ts';
 import { KEY_TYPES, type KeyTypeName } from '../keys/key-type.ts';
 import { allOf, cosmosSheet } from './cosmos-sheet.ts';
+import { noStore, throwDenied } from './access-denied.ts';
 import {
   HEADER_ID,
   LOCAL_CONTAINER,
@@ -43,6 +45,11 @@ export interface ShardMapManagerOptions {
   readonly clock?: Clock;
   /** A shard that gives no answer for this long counts as one that can't be reached, milliseconds. Default 10,000. */
   readonly shardWithinMs?: number;
+  /**
+   * True: `create` creates the database of the maps with `shardmaps` and `routers`, and `createShard` and repairs create
+   * `shardmap` in the database of a shard, where they are missing. That needs the key of the account. Default: false.
+   */
+  readonly createContainers?: boolean;
   /** True: it is opened for one call, beside the manager of the process, and doesn't count for `shard-map-manager-opened`. */
   readonly brief?: boolean;
 }
@@ -92,7 +99,16 @@ export class ShardMapManager {
   /** Creates the store of shard maps. @throws MillraceError `exists`; UsageError `container-missing` */
   static async create(options: ShardMapManagerOptions): Promise<ShardMapManager> {
     const container = options.database.container(MAP_CONTAINER);
-    const definition = await definitionOf(container, (error) => orContainerMissing(error, container), options);
+    if (options.createContainers) {
+      const { database } = await options.database.client.databases.createIfNotExists({ id: options.database.id });
+      for (const id of [MAP_CONTAINER, ROUTERS_CONTAINER]) await createOwn(database, id);
+    }
+    const hint = 'Create it with `createContainers: true` and the key of the account, or with `millrace shards init`.';
+    const missing = async (cause: unknown): Promise<Error> => {
+      const { code, message } = await missingError(container, cause);
+      return UsageError.from({ code, message, hint }, { cause });
+    };
+    const definition = await definitionOf(container, missing, options);
     if (firstPath(definition) !== '/pk' || definition.defaultTtl === undefined)
       throw sharedError('container-unfit', `The container ${MAP_CONTAINER} of ${options.database.id} can't have maps`, {
         hint: 'Create the container with the partition key `/pk` and a default time to live of -1.',
@@ -117,14 +133,13 @@ export class ShardMapManager {
   static async get(options: ShardMapManagerOptions): Promise<ShardMapManager> {
     const manager = await ShardMapManager.tryGet(options);
     if (manager) return manager;
-    throw sharedError('not-found', `Database ${options.database.id} has no store of shard maps`, {
-      hint: 'Check the name of the database, or use `ShardMapManager.create`.',
-    });
+    throw await noStore(options.database);
   }
 
   /** Undefined: the database has no store of shard maps. @throws FormatUnreadable */
   static async tryGet(options: ShardMapManagerOptions): Promise<ShardMapManager | undefined> {
-    const stored = await readItem<StoreDocument>(options.database.container(MAP_CONTAINER).item('store', 'store'));
+    const container = options.database.container(MAP_CONTAINER);
+    const stored = await readItem<StoreDocument>(container.item('store', 'store')).catch(throwDenied(container));
     return stored && new ShardMapManager(options, stored.created);
   }
 
@@ -188,16 +203,11 @@ export class ShardMapManager {
     const headers = (await Promise.all(locations.map((location) => this.#localHeaders(name, location)))).flat();
     const [first] = headers;
     if (!first) throw shardsError('local-map-missing', `No shard at these locations has a local map of ${name}`);
-    const { facts } = headers.find((header) => header.facts) ?? {};
-    const other = headers.find((header) => header.facts && facts && !isSameFacts(header.facts, facts));
-    if (!facts || other)
-      throw shardsError(
-        'shard-map-damaged',
-        `The local maps of ${name} have ${facts ? 'different facts' : 'no facts'}`,
-        {
-          hint: 'Give the locations of one map only. If an earlier version wrote them, create the map with the facts that it had, then call again.',
-        },
-      );
+    const { facts } = first;
+    if (!facts || headers.some((header) => !isSameFacts(header.facts, facts)))
+      throw shardsError('shard-map-damaged', `The local maps of ${name} have different facts, or none`, {
+        hint: 'Give the locations of one map only.',
+      });
     return this.#create(first.map, facts.kind, facts);
   }
 
@@ -225,8 +235,9 @@ export class ShardMapManager {
     }
   }
 
-  async #create(name: string, kind: MapKind, { keyType, schema }: NewShardMap): Promise<ShardMap> {
-    assertMap(name, kind, keyType, schema);
+  async #create(name: string, kind: MapKind, map: NewShardMap): Promise<ShardMap> {
+    assertMap(name, kind, map);
+    const { keyType, schema } = map;
     const sheet = this.#sheet(name);
     const header: MapHeader = {
       id: HEADER_ID,
@@ -269,6 +280,9 @@ export class ShardMapManager {
       openLocal: (location, shard) => this.#local(header.name, location, shard),
       localHeaders: (location) => this.#localHeaders(header.name, location),
       assertFit: (location, schema) => this.#assertFit(location, schema),
+      prepare: async (location) => {
+        if (this.#options.createContainers) await createOwn(this.#options.connect(location), LOCAL_CONTAINER);
+      },
       drain: ({ shard, below }, options) => withoutRouters(gates.drain(shard, below, options), undefined),
       hold: (shard, spans, options) => withoutRouters(gates.close(shard, spans, options), UNHELD),
       letGo: (shard, work) => withoutRouters(gates.letGo(shard, work), undefined),
@@ -297,16 +311,15 @@ export class ShardMapManager {
     const database = this.#options.connect(location);
     if (await isSameDatabase(database, this.#options.database))
       throw shardsError('shard-unfit', `Database ${database.id} has the maps, so it can't be a shard`);
+    const shard = `The shard ${shownLocation(location)}`;
     const unfit =
       (name: string, path = '') =>
-      (error: unknown) =>
-        failureOf(error).kind === 'not-found'
-          ? shardsError(
-              'shard-unfit',
-              `The shard ${shownLocation(location)} has no container ${name}${path && ` with the key ${path}`}`,
-              { cause: error },
-            )
-          : error;
+      async (cause: unknown) =>
+        (await isDatabaseMissing(database))
+          ? shardsError('shard-unfit', `${shard} has no database: there is no ${database.id}`, { cause })
+          : shardsError('shard-unfit', `${shard} has no container ${name}${path && ` with the key ${path}`}`, {
+              cause,
+            });
     const retry = { clock: this.#clock, withinMs: this.#shardWithinMs };
     const keys = Object.entries({ [LOCAL_CONTAINER]: '/pk', ...sharded });
     for (const [name, path] of [...keys, ...reference.map((one) => [one, undefined] as const)]) {
@@ -326,6 +339,10 @@ export class ShardMapManager {
   }
 }
 
+/** A container of Millrace's own. */
+const createOwn = (database: Database, id: string): Promise<unknown> =>
+  withRetry(() => database.containers.createIfNotExists({ id, partitionKey: '/pk', defaultTtl: -1 }), { reads: true });
+
 /** Without the container of routers, the map has none. */
 async function withoutRouters<T>(work: Promise<T>, otherwise: T): Promise<T> {
   return work.catch((error: unknown) => {
@@ -341,13 +358,16 @@ const UNHELD: Closed = {
   known: undefined,
 };
 
+/** @throws what `missing` makes of the service's 404 */
 async function definitionOf(
   container: Container,
-  failed: (error: unknown) => unknown,
+  missing: (error: unknown) => Promise<Error>,
   retry: { readonly clock?: Clock; readonly withinMs?: number } = {},
 ): Promise<ContainerDefinition> {
-  const { resource } = await withRetry(() => container.read(), { ...retry, reads: true }).catch((error: unknown) => {
-    throw failed(error);
+  const read = withRetry(() => container.read(), { ...retry, reads: true });
+  const { resource } = await read.catch(async (error: unknown) => {
+    if (failureOf(error).kind === 'not-found') throw await missing(error);
+    return throwDenied(container)(error);
   });
   return resource ?? {};
 }
@@ -358,13 +378,14 @@ const isSameDatabase = async (one: Database, other: Database): Promise<boolean> 
 
 const firstPath = ({ partitionKey }: ContainerDefinition): string => partitionKey?.paths[0] ?? 'nothing';
 
-function assertMap(
-  name: string,
-  kind: MapKind,
-  keyType: string,
-  { sharded, reference = [], fenced = [] }: ShardSchema,
-): void {
+function assertMap(name: string, kind: MapKind, map: NewShardMap): void {
   const invalid = (message: string): Error => sharedError('option-invalid', message);
+  if (!isObject(map) || !isObject(map.schema) || !isObject(map.schema.sharded))
+    throw sharedError('option-invalid', `The map ${name} has no schema`, {
+      hint: "Give the sharded containers with the path of the key in each: `schema: { sharded: { Orders: '/tenantId' } }`.",
+    });
+  const { keyType, schema } = map;
+  const { sharded, reference = [], fenced = [] } = schema;
   if (!/^[^/\\?#|]+$/.test(name) || name.length > MOST_NAME)
     throw invalid(`A name has 1 to ${MOST_NAME} characters without / \\ ? # |, not ${JSON.stringify(name)}`);
   if (!Object.hasOwn(KEY_TYPES, keyType)) throw invalid(`${keyType} is not a key type`);
@@ -374,7 +395,7 @@ function assertMap(
   if (names.length === 0) throw invalid(`The schema of ${name} has no sharded container`);
   const twice = [...names, ...reference].find((one, at, all) => all.indexOf(one) !== at || one === LOCAL_CONTAINER);
   if (twice !== undefined) throw invalid(`The schema of ${name} can't have the container ${twice}`);
-  const path = Object.values(sharded).find((one) => !one.startsWith('/'));
+  const path = Object.values(sharded).find((one: unknown) => typeof one !== 'string' || !one.startsWith('/'));
   if (path !== undefined) throw invalid(`The path of a key begins with /, not ${JSON.stringify(path)}`);
   if (fenced.length > 0 && kind === 'range') throw invalid('A range map can’t have fences: take a list map');
   const unfit = fenced.find((one) => !Object.hasOwn(sharded, one) || !/^\/[^/"]+$/.test(sharded[one]!));

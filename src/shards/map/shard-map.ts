@@ -3,7 +3,8 @@ import { sharedError } from '../../base/shared-errors.ts';
 import { keysInvalid, shardsError } from '../errors.ts';
 import type { Closed, HoldOptions } from '../gate/shard-gates.ts';
 import { type KeyTypeName, type KeyValue, encodeKey } from '../keys/key-type.ts';
-import { type MapDifference, type RepairSide, mapDifferencesOf, repairPlan } from './differences.ts';
+import { compareShard } from './compare-shard.ts';
+import { type MapDifference, type RepairSide, repairPlan } from './differences.ts';
 import {
   type Draining,
   type MapHeader,
@@ -18,7 +19,8 @@ import {
   shownLocation,
 } from './documents.ts';
 import { Drains, type StopOptions, asDrained } from './draining.ts';
-import { assertFacts, assertLocalForm } from './forms.ts';
+import { assertFacts } from './forms.ts';
+import { announceChange } from './in-process.ts';
 import { type Inspection, inspectionOf } from './inspection.ts';
 import { LocalMaps, lost } from './local-maps.ts';
 import { Operations, type MapPlan, operationsOf } from './operations.ts';
@@ -74,6 +76,7 @@ export class ShardMap {
 
   /** The database and its containers must exist. @throws UsageError `shard-unfit`; MillraceError `exists` */
   async createShard(location: ShardLocation, options: OperationOptions = {}): Promise<Shard> {
+    if (!options.dryRun) await this.#parts.prepare(location);
     await this.#parts.assertFit(location, this.schema);
     const id = randomUUID();
     return this.#shard('createShard', { location }, options, (map) => plans.createShard(map, id, location));
@@ -253,6 +256,7 @@ export class ShardMap {
     return this.#parts.letGo(id, work);
   }
 
+  /** Resolves when the map and the shard's local map say so. Routers of this process admit the keys from then on. */
   markOnline(mapping: Mapping, options: ChangeOptions = {}): Promise<Mapping> {
     return this.updateMapping(mapping, { status: 'online' }, options);
   }
@@ -322,38 +326,25 @@ export class ShardMap {
 
   /**
    * Where the map and the local maps of its shards differ, of one shard or of all. Each is compared within a map operation
-   * of its own, so every shard must be reachable. Detached shards are passed over.
+   * of its own, so every shard must be reachable. Detached shards are passed over. A local map that is missing or damaged
+   * is one difference.
    */
   async check(shard?: Shard): Promise<MapDifference[]> {
     const all = plans.shardsOf(await this.#operations.settled());
+    const [{ header }, operations, locals] = [this.#parts, this.#operations, this.#locals];
+    const whole = (): Promise<Whole<MapHeader>> => this.#whole();
     const found: MapDifference[] = [];
-    for (const document of all)
-      if (!shard || document.shard === shard.id) found.push(...(await this.#compare(document.shard)));
-    return found;
-  }
-
-  async #compare(shard: string): Promise<MapDifference[]> {
-    for (;;) {
-      const document = plans.shardIn(await this.#operations.settled(), shard);
-      if (!document || document.detached) return [];
-      const { location, version } = document;
-      await this.#operations.raise((await this.#locals.header(location, shard))?.generation ?? 0);
-      // An operation that changes nothing: its generation in the local map says how fresh a reading is.
-      const { at } = await this.#run('check', { shard }, {}, () => ({ removes: [], adds: [], shards: [shard] }));
-      const whole = await this.#whole();
-      // A shard that was detached meanwhile hasn't taken the operation.
-      if (plans.shardIn(whole, shard)?.version !== version) continue;
-      const local = await this.#locals.wholeFrom(location, shard, at);
-      const isLater = operationsOf(whole).some((other) => other.shards.includes(shard) && other.at > at);
-      if (local.header.generation !== at || isLater) continue;
-      assertLocalForm(whole.header, document, local);
-      return mapDifferencesOf(whole, document, local);
+    for (const { shard: id } of all) {
+      const run = (plan: () => MapPlan) => this.#run('check', { shard: id }, {}, plan);
+      if (!shard || id === shard.id)
+        found.push(...(await compareShard(id, { header, operations, locals, whole, run })));
     }
+    return found;
   }
 
   /**
    * Removes differences that `check` found, in one step: `map` makes the local map as the map is, `shard` makes the map as
-   * the local map is, without locks. At most 40, of one shard, from a check of that shard after which the map has not changed.
+   * the local map is, without locks. A local map that is lost is written as a whole, by `map` only. At most 40, of one shard, from a check of that shard after which the map has not changed.
    */
   async repair(differences: readonly MapDifference[], side: RepairSide, options: OperationOptions = {}): Promise<void> {
     await this.#repair(differences, side, options);
@@ -361,7 +352,11 @@ export class ShardMap {
 
   /** Returns the generation of its begin. What the local map had before counts no longer, so its routers stop. */
   async #repair(differences: readonly MapDifference[], side: RepairSide, options: OperationOptions): Promise<number> {
-    const { at, shards } = await this.#run('repair', { differences, side }, options, (map) =>
+    const isLost = differences.find((one) => one.lost !== undefined);
+    const rebuilt = isLost && plans.shardIn(await this.#whole(), isLost.shard);
+    if (rebuilt && !options.dryRun) await this.#parts.prepare(rebuilt.location);
+    if (rebuilt) await this.#parts.assertFit(rebuilt.location, this.schema);
+    const { at, shards } = await this.#run(isLost ? 'rebuildShard' : 'repair', { differences, side }, options, (map) =>
       repairPlan(map, differences, side),
     );
     if (!options.dryRun) for (const shard of shards) await this.#parts.drain({ shard, below: at }, {});
@@ -402,7 +397,11 @@ export class ShardMap {
     { operationId = randomUUID(), dryRun }: OperationOptions,
     plan: (map: Whole<MapHeader>) => MapPlan,
   ): Promise<Pick<OperationDocument, 'at' | 'removes' | 'adds' | 'shards'>> {
-    if (!dryRun) return this.#drains.run({ id: operationId, verb, request }, plan);
+    if (!dryRun) {
+      const done = await this.#drains.run({ id: operationId, verb, request }, plan);
+      announceChange(this.#parts.header.created, done.shards, done.at);
+      return done;
+    }
     const whole = await this.#whole();
     return { ...plan(asDrained(whole)), at: whole.header.generation };
   }

@@ -1,8 +1,6 @@
-import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { compareValues } from '../../patterns/order.ts';
 import { sharedError } from '../../base/shared-errors.ts';
-import { shardsError } from '../errors.ts';
 import { ORDER_FIELD, type QueryPlan } from './plan.ts';
 import type { ShardReading } from './shard-reading.ts';
 
@@ -12,7 +10,6 @@ export interface MergeOptions {
   /** Called with the failure of a shard. Throws unless the query goes on without the shard. */
   readonly fail: (reading: Reading, error: unknown) => void;
   readonly concurrency: number;
-  readonly mostDistinct: number;
   readonly skip: number;
   readonly left: number;
 }
@@ -26,17 +23,14 @@ interface Result {
 /** Makes one answer of the shards' answers. */
 export class Merge {
   readonly readings: Reading[];
-  readonly #plan: QueryPlan;
   readonly #options: MergeOptions;
   readonly #results: AsyncGenerator<Result, void, undefined>;
-  readonly #seen = new Set<string>();
   /** Results that are still to be passed over, and those that may still be given. */
   skip: number;
   left: number;
 
   constructor(plan: QueryPlan, readings: readonly Reading[], options: MergeOptions) {
     this.readings = [...readings];
-    this.#plan = plan;
     this.#options = options;
     this.skip = options.skip;
     this.left = options.left;
@@ -51,7 +45,6 @@ export class Merge {
       if (items.length >= size) return { items, shards, done: false };
       const { value: result } = await this.#results.next();
       if (!result) break;
-      if (this.#plan.distinct && !this.#isNew(result.value)) continue;
       if (this.skip > 0) {
         this.skip -= 1;
         continue;
@@ -63,19 +56,9 @@ export class Merge {
     return { items, shards, done: true };
   }
 
-  #isNew(value: unknown): boolean {
-    const text = canonical(value);
-    if (this.#seen.has(text)) return false;
-    this.#seen.add(text);
-    const { mostDistinct } = this.#options;
-    if (this.#seen.size > mostDistinct)
-      throw shardsError('shard-query-limit', `The query has more than ${mostDistinct} different results`);
-    return true;
-  }
-
   async *#rows({ order, wrapped }: QueryPlan): AsyncGenerator<Result, void, undefined> {
     if (order.length === 0) {
-      yield* this.#concatenated(wrapped);
+      yield* this.#concatenated();
       return;
     }
     await this.#fillAll();
@@ -89,14 +72,13 @@ export class Merge {
   }
 
   /** Shard by shard. The next ones are asked for their first page meanwhile. */
-  async *#concatenated(wrapped: boolean): AsyncGenerator<Result, void, undefined> {
+  async *#concatenated(): AsyncGenerator<Result, void, undefined> {
     const all = [...this.readings];
     for (const [at, reading] of all.entries()) {
       const next = all.slice(at + 1, at + this.#options.concurrency);
       for (const one of next) void one.fill().catch(() => undefined);
       while (await this.#fill(reading)) {
-        const row = reading.take();
-        yield { value: wrapped ? payloadOf(row, wrapped) : row, shard: reading.access.shard.id };
+        yield { value: reading.take(), shard: reading.access.shard.id };
       }
     }
   }

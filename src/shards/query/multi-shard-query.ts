@@ -2,7 +2,7 @@ import { MillraceError, messageOf } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { property } from '../../client/query-text.ts';
-import { hiding } from '../../client/tenant-reader.ts';
+import { hiding } from '../../cosmos/own-documents.ts';
 import { splitPath } from '../../cosmos/paths.ts';
 import { shardsError } from '../errors.ts';
 import { shownLocation } from '../map/documents.ts';
@@ -111,7 +111,7 @@ class Reading<T> {
   }
 
   async open(from: ReadingState | undefined): Promise<void> {
-    const { map, concurrency = 16, mostDistinct = 100_000, shardWithinMs = 30_000, shards: list } = this.#input;
+    const { map, concurrency = 16, shardWithinMs = 30_000, shards: list } = this.#input;
     const access = (shard: QueryShard): ShardAccess => {
       const known = this.#accesses.get(shard.id) ?? new ShardAccess(shard, map.name, shardWithinMs, this.#signal);
       this.#accesses.set(shard.id, known);
@@ -164,7 +164,7 @@ class Reading<T> {
     const fail = (reading: ShardReading<unknown>, error: unknown): void =>
       this.#fail(reading.access, error, reading.given, all);
     const { skip = this.#plan.skip, left = this.#plan.limit } = from ?? {};
-    this.#merge = new Merge(this.#plan, readings, { fail, concurrency, mostDistinct, skip, left });
+    this.#merge = new Merge(this.#plan, readings, { fail, concurrency, skip, left });
   }
 
   async page(asked: string): Promise<QueryShardPage<T>> {
@@ -172,7 +172,7 @@ class Reading<T> {
     const merge = this.#merge;
     const { items, shards, done } = await merge.page(pageSize);
     const places = merge.readings.map(({ access, place }) => ({ id: access.shard.id, place }));
-    const canResume = !done && !this.#plan.distinct && places.every(({ place }) => place !== undefined);
+    const canResume = !done && places.every(({ place }) => place !== undefined);
     const state = (): ReadingState => ({
       shards: places.map(({ id, place }) => ({ id, place: place!, ...this.#states.get(id)! })),
       failed: this.#failed.map(({ shard, reason }) => ({ id: shard, reason })),

@@ -13,13 +13,12 @@ export interface QueryPlan {
   readonly parameters: readonly SqlParameter[];
   /** The query for one shard, with conditions on its documents. */
   readonly text: (conditions: readonly string[]) => string;
-  readonly distinct: boolean;
   /** Results to pass over, and the most to give. */
   readonly skip: number;
   readonly limit: number;
   /** For each term of ORDER BY, whether it is descending. */
   readonly order: readonly boolean[];
-  /** A shard's row is `{ k, p }`, or `{ p }` without an order; else the values of the order are beside its columns. */
+  /** A shard's row is `{ k, p }`; else the values of the order are beside its columns. */
   readonly wrapped: boolean;
 }
 
@@ -45,10 +44,14 @@ export function shardPlanOf(spec: SqlQuerySpec): QueryPlan {
     const all = condition === '' ? conditions : [...conditions, `(${condition})`];
     return all.length > 0 ? ` WHERE ${all.join(' AND ')}` : '';
   };
-  if (clauses.GROUP || calls(select.list, AGGREGATES))
-    throw sharedError('query-unsupported', `The query asks for an aggregate or groups of several shards: ${query}`, {
-      hint: 'Declare an aggregate projection and read its sink, or ask each shard by itself and add up.',
-    });
+  if (select.distinct || clauses.GROUP || calls(select.list, AGGREGATES))
+    throw sharedError(
+      'query-unsupported',
+      `The query asks for DISTINCT, an aggregate or groups of several shards: ${query}`,
+      {
+        hint: 'Declare an aggregate projection and read its sink, or ask each shard by itself and add up.',
+      },
+    );
   const joins = (clauses.FROM ?? []).some(({ word, depth }) => word === 'JOIN' && depth === 0);
   if (joins && select.list[0]?.text === '*') throw refuse(query, 'SELECT * has no JOIN');
   const number = numberIn(query, parameters);
@@ -63,7 +66,7 @@ export function shardPlanOf(spec: SqlQuerySpec): QueryPlan {
     select,
     order: clauses.ORDER && columnList(afterBy(query, clauses.ORDER)),
   };
-  const common = { alias, parameters, distinct: select.distinct, skip: offset, limit: top ?? limit ?? Infinity };
+  const common = { alias, parameters, skip: offset, limit: top ?? limit ?? Infinity };
   return rowsPlan(parts, common);
 }
 
@@ -81,21 +84,17 @@ type Common = Omit<QueryPlan, 'text' | 'order' | 'wrapped'>;
 function rowsPlan({ query, text, from, where, select, order }: Parts, common: Common): QueryPlan {
   const terms = (order ?? []).map((tokens) => termOf(query, text, tokens));
   const orderBy = order ? ` ORDER BY ${terms.map(({ all }) => all).join(', ')}` : '';
-  // Which of an order's rows are equal is known after merging, so any number of a shard's rows may be needed.
-  const isCut = Number.isFinite(common.limit) && !(common.distinct && order);
-  const most = isCut ? common.skip + common.limit : undefined;
+  const most = Number.isFinite(common.limit) ? common.skip + common.limit : undefined;
   const cut = most !== undefined && common.skip > 0 ? ` OFFSET 0 LIMIT ${most}` : '';
   const top = most !== undefined && cut === '' ? `TOP ${most} ` : '';
   const list = columnText(text, select.list);
   const keys = `[${terms.map(({ expression }) => `{"v": ${expression}}`).join(', ')}]`;
   const isStar = list === '*';
-  // Results of a DISTINCT are wrapped, because the client drops those that are falsy (ASM-E36).
-  const wrapped = (order !== undefined && isStar) || (select.bare && (order !== undefined || select.distinct));
+  const wrapped = order !== undefined && (isStar || select.bare);
   const payload = isStar ? common.alias : list;
   const columns = (): string => {
-    const start = `${select.distinct && !order ? 'DISTINCT ' : ''}${top}`;
-    if (wrapped) return `${start}VALUE {${order ? `"k": ${keys}, ` : ''}"p": ${payload}}`;
-    return `${start}${select.bare ? 'VALUE ' : ''}${list}${order ? `, ${keys} AS ${ORDER_FIELD}` : ''}`;
+    if (wrapped) return `${top}VALUE {"k": ${keys}, "p": ${payload}}`;
+    return `${top}${select.bare ? 'VALUE ' : ''}${list}${order ? `, ${keys} AS ${ORDER_FIELD}` : ''}`;
   };
   // An undefined result isn't a row, and doesn't count in TOP.
   const defined = wrapped && !isStar ? [`IS_DEFINED(${payload})`] : [];

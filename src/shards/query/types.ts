@@ -32,8 +32,6 @@ export interface MultiShardQueryOptions {
   readonly concurrency?: number;
   /** True: the documents that Millrace stores for itself count too. Default false. */
   readonly withOwn?: boolean;
-  /** The most different results of a DISTINCT that are kept in memory. Default 100,000. */
-  readonly mostDistinct?: number;
   readonly clock?: Clock;
 }
 
@@ -69,7 +67,7 @@ export interface QueryShardPage<T> {
   /** True: this is the last page. */
   readonly done: boolean;
   /**
-   * Where the next page begins, for another process. Absent on the last page, in a query with DISTINCT, and where the
+   * Where the next page begins, for another process. Absent on the last page, and where the
    * client can't resume: in a shard whose container has several physical partitions, if the query has ORDER BY, TOP or
    * OFFSET.
    */

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { Refused, transact } from '../../cosmos/transact.ts';
 import { Unavailable } from '../../cosmos/retry.ts';
 import { shardsError } from '../errors.ts';
+import { throwDenied } from '../map/access-denied.ts';
 import { fenceId } from '../map/fences.ts';
 import type { RoutedPass } from './values.ts';
 
@@ -46,7 +47,7 @@ export async function writeFenced(
     const [, ...results] = await transact(pass.container(container), key, send, options, { abortSignal: signal });
     return results;
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
+    if (!(error instanceof Refused)) return throwDenied(pass.container(container), 'write')(error);
     if (error.at === 0 && (error.kind === 'precondition' || error.kind === 'not-found')) return undefined;
     const which = error.at > 0 ? `operation ${error.at - 1} of a batch` : 'a batch';
     throw shardsError(

@@ -55,6 +55,10 @@ export class CachedMapping implements KeySpan {
 
 export type Local = Pick<LocalReader, 'validations' | 'header' | 'find' | 'whole'>;
 
+/** Readings of a local map until it shows what this process did, and the pause between them. */
+const LAG_READINGS = 20;
+const LAG_MS = 50;
+
 /** The most mappings that one query asks for. Its page must have them all. */
 const AT_ONCE = 50;
 
@@ -77,6 +81,8 @@ export class KnownShard {
   /** Of look-ups because the local map is older than the shard's gate allows. */
   readonly behind = new BackOff();
   #digest: string | undefined;
+  /** This process changed the local map: readings of a lower generation are from before. */
+  #changedAt = 0;
   /** When the shard's document in the map was read, monotonic. */
   locatedAt: number;
   /** When the last reading was sent, monotonic. */
@@ -100,6 +106,13 @@ export class KnownShard {
   /** Requests to the local map so far. */
   get validations(): number {
     return this.#local.validations;
+  }
+
+  /** This process has ended an operation of this generation on the shard. What was read before doesn't count. */
+  changed(generation: number): void {
+    if (generation <= this.generation) return;
+    this.#changedAt = Math.max(this.#changedAt, generation);
+    this.#readAt = -Infinity;
   }
 
   /** Whether the last reading of the local map had the mapping, and is not too old. In memory only. */
@@ -171,8 +184,15 @@ export class KnownShard {
   }
 
   async #read(asked: readonly CachedMapping[]): Promise<void> {
-    const sentAt = this.#options.clock.monotonic();
-    const header = await this.#local.header();
+    const { clock } = this.#options;
+    let sentAt = clock.monotonic();
+    let header = await this.#local.header();
+    // A lagging replica may show the local map from before. Only a shard that was restored meanwhile stays so.
+    for (let again = 0; header && header.generation < this.#changedAt && again < LAG_READINGS; again++) {
+      await clock.sleep(LAG_MS);
+      sentAt = clock.monotonic();
+      header = await this.#local.header();
+    }
     this.#take(header, sentAt);
     const unsure = asked.filter(({ digest }) => digest !== header?.digest);
     for (let at = 0; at < unsure.length; at += AT_ONCE) await this.#find(unsure.slice(at, at + AT_ONCE));

@@ -5,7 +5,7 @@ import { readItem } from '../../cosmos/read-item.ts';
 import { type CosmosSheetOptions, cosmosSheet } from '../map/cosmos-sheet.ts';
 import { HEADER_ID, LOCAL_CONTAINER, type LocalHeader, type SheetDocument, localPartition } from '../map/documents.ts';
 import { Sheet, type Whole } from '../map/header-guarded-partition.ts';
-import { throwDenied } from './denied.ts';
+import { throwDenied } from '../map/access-denied.ts';
 
 /** A local map's header, and which of the wanted mappings it had at that moment. */
 export interface LocalReading {
@@ -46,7 +46,7 @@ export class LocalReader {
     };
     const feed = { partitionKey: this.#pk, maxItemCount: 1_000 };
     const pages = new QueryPages<SheetDocument>(this.#container, query, feed, { withinMs: this.#options.withinMs });
-    const page = await pages.next();
+    const page = await pages.next().catch(throwDenied(this.#container));
     if (!pages.done) return undefined;
     for (const document of page) assertReadable(document);
     const found = new Map(page.map((document) => [document.id, document]));

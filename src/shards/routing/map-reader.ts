@@ -13,7 +13,7 @@ import {
   mapPartition,
   shardId,
 } from '../map/documents.ts';
-import { throwDenied } from './denied.ts';
+import { noStore, throwDenied } from '../map/access-denied.ts';
 
 const IS_MAPPING = "c.type = 'millrace.mapping'";
 
@@ -37,12 +37,10 @@ export class MapReader {
   /** @throws MillraceError `not-found`; FormatUnreadable */
   static async open(name: string, database: Database, clock: Clock): Promise<MapReader> {
     const container = database.container(MAP_CONTAINER);
-    const store = await readItem(container.item('store', 'store'), { clock }).catch(throwDenied(container));
-    if (!store)
-      throw sharedError('not-found', `Database ${database.id} has no store of shard maps`, {
-        hint: 'Check the name of the database, or use `ShardMapManager.create`.',
-      });
-    const header = await readItem<MapHeader>(container.item(HEADER_ID, mapPartition(name)), { clock });
+    const read = <T extends object>(id: string, pk: string) =>
+      readItem<T>(container.item(id, pk), { clock }).catch(throwDenied(container));
+    if (!(await read('store', 'store'))) throw await noStore(database);
+    const header = await read<MapHeader>(HEADER_ID, mapPartition(name));
     if (!header) throw sharedError('not-found', `There is no shard map ${name}`);
     return new MapReader(header, database, clock);
   }

@@ -7,6 +7,7 @@ import {
   forTenant,
 } from '../../client/tenant-reader.ts';
 import type { KeyJson } from '../keys/codec.ts';
+import { throwDenied } from '../map/access-denied.ts';
 import type { RoutedQuery, RoutedReader } from './values.ts';
 import type { CachedMapping } from './known-shard.ts';
 
@@ -29,10 +30,10 @@ export function routedReader<D extends object>({
   options: as,
 }: ReaderOf): RoutedReader<D> {
   const reach = <T>(ask: (reader: TenantReader<D>) => Promise<T>, isNothing?: (answer: T) => boolean): Promise<T> =>
-    reachShard(
-      ({ shard }) => shard.ask(() => ask(forTenant<D>(shard.database.container(container), key, as))),
-      isNothing,
-    );
+    reachShard(({ shard }) => {
+      const there = shard.database.container(container);
+      return shard.ask(() => ask(forTenant<D>(there, key, as)).catch(throwDenied(there)));
+    }, isNothing);
   return {
     key,
     read: (id, ...rest) =>

@@ -8,6 +8,8 @@ import { type Held, type ShardGate, type ShardPass, openShardGate } from '../gat
 import type { KeyJson } from '../keys/codec.ts';
 import { type KeyTypeName, type KeyValue, encodeKey, keyJson, shownKey } from '../keys/key-type.ts';
 import type { KeySpan } from '../keys/spans.ts';
+import { throwDenied } from '../map/access-denied.ts';
+import { followMap } from '../map/in-process.ts';
 import { type MapKind, type ShardDocument, type ShardSchema, shownLocation } from '../map/documents.ts';
 import { type MultiShardQuery, multiShardQuery } from '../query/multi-shard-query.ts';
 import type { QueryShard } from '../query/types.ts';
@@ -75,6 +77,7 @@ export class Router implements AsyncDisposable {
   readonly schema: ShardSchema;
   readonly #parts: RouterParts;
   readonly #routers: Container;
+  readonly #unfollow: () => void;
   readonly #gates = new Map<string, ShardGate>();
   readonly #opening = new Map<string, Promise<void>>();
   #closed = false;
@@ -82,13 +85,14 @@ export class Router implements AsyncDisposable {
 
   /** @internal */
   constructor(parts: RouterParts, routers: Container) {
-    const { name, kind, keyType, schema } = parts.reader.header;
+    const { name, kind, keyType, schema, created } = parts.reader.header;
     this.map = name;
     this.kind = kind;
     this.keyType = keyType;
     this.schema = schema;
     this.#parts = parts;
     this.#routers = routers;
+    this.#unfollow = followMap(created, (shard, generation) => parts.routes.changed(shard, generation));
   }
 
   /**
@@ -98,7 +102,7 @@ export class Router implements AsyncDisposable {
   container<D extends object = Record<string, unknown>>(
     key: KeyValue,
     name: string,
-    { withOwn = false }: ReaderOptions<D> = {},
+    { withOwn = false, validate = false }: ReaderOptions<D> = {},
   ): RoutedReader<D> {
     const code = encodeKey(this.keyType, key);
     const field = Object.hasOwn(this.schema.sharded, name) ? this.schema.sharded[name] : undefined;
@@ -109,7 +113,7 @@ export class Router implements AsyncDisposable {
       );
     const { routes, shardWithinMs: withinMs } = this.#parts;
     return routedReader<D>({
-      reach: (ask, isNothing) => this.#counted(routes.reach(code, ask, isNothing)),
+      reach: (ask, isNothing) => this.#counted(routes.reach(code, ask, isNothing, validate)),
       key: keyJson(this.keyType, code),
       container: name,
       options: { field, withOwn, withinMs },
@@ -193,6 +197,7 @@ export class Router implements AsyncDisposable {
   /** Ends the heartbeats. Passes that are open stay valid. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
+    this.#unfollow();
     await Promise.allSettled(this.#opening.values());
     await Promise.all([...this.#gates.values()].map((gate) => gate[Symbol.asyncDispose]()));
   }
@@ -255,7 +260,8 @@ export class Router implements AsyncDisposable {
 
   async #openGate(shard: string): Promise<void> {
     const { clock } = this.#parts;
-    this.#gates.set(shard, await openShardGate(this.#routers, { map: this.map, shard }, { clock }));
+    const gate = openShardGate(this.#routers, { map: this.map, shard }, { clock });
+    this.#gates.set(shard, await gate.catch(throwDenied(this.#routers, 'write')));
   }
 
   async #changed(gate: ShardGate, withinMs: number): Promise<void> {

@@ -59,7 +59,8 @@ export class Routes {
 
   /**
    * Asks the shard that has a key. Where the answer says that there is nothing, or no answer came, the shard is asked
-   * whether it has the key, or the map where the shard is; if something changed, the new shard is asked, once.
+   * whether it has the key, or the map where the shard is; if something changed, the new shard is asked, once. `validate`:
+   * a mapping that is remembered is validated first.
    * @throws MillraceError `mapping-missing`, `mapping-offline`, `shard-map-changing`, `shard-silent`, `shard-detached`,
    * `local-map-missing`, `not-found`
    */
@@ -67,10 +68,13 @@ export class Routes {
     code: string,
     ask: (mapping: CachedMapping) => Promise<T>,
     isNothing: (answer: T) => boolean = () => false,
+    validate = false,
   ): Promise<T> {
-    this.counts[this.#cache.find(code) ? 'hits' : 'misses'] += 1;
+    const known = this.#cache.find(code);
+    this.counts[known ? 'hits' : 'misses'] += 1;
     for (let again = false; ; again = true) {
       try {
+        if (validate && known && !again) await this.#validate(known);
         const mapping = this.find(code) ?? (await this.#locate(code));
         const answer = ask(mapping);
         if (again || !(await foundNothing(answer, isNothing))) return await answer;
@@ -99,6 +103,16 @@ export class Routes {
     if (shard.generation >= needs) return shard.behind.reset();
     await this.#clock.sleep(PAUSE_MS);
     await shard.lookUp(shard.behind, async () => void (await this.#isThere(shard)));
+  }
+
+  async #validate(known: CachedMapping): Promise<void> {
+    await known.shard.check(known);
+    this.#removeVoid(known);
+  }
+
+  /** This process has ended an operation of this generation on a shard. */
+  changed(shard: string, generation: number): void {
+    this.#shards.get(shard)?.changed(generation);
   }
 
   /** Reads every mapping. A shard that doesn't answer is left for later. */

@@ -29,7 +29,13 @@ export interface RouterOptions {
 }
 
 /** Of `forTenant`, which see. */
-export type ReaderOptions<D extends object> = Pick<TenantOptions<D>, 'of' | 'withOwn'>;
+export interface ReaderOptions<D extends object> extends Pick<TenantOptions<D>, 'of' | 'withOwn'> {
+  /**
+   * True: each call first asks the shard whether it still has the key, so a key that is offline is refused immediately. Default
+   * false: as for `validForMs`, what was validated counts.
+   */
+  readonly validate?: boolean;
+}
 
 /** Where the documents of a key are. */
 export interface RoutedShard {

@@ -147,9 +147,10 @@ export class Meant {
 
 /** The names in the SELECT of a query; none of `SELECT *` and `SELECT VALUE`. */
 function selected(text: string): string[] {
-  const [, list = ''] = /^\s*select\s+(?:top\s+\S+\s+)?(?:distinct\s+)?(?!value\b)(.*?)\sfrom\s/is.exec(text) ?? [];
+  const [, list = ''] =
+    /^ ?select (?:top \S+ )?(?:distinct )?(?!value\b)(.*?) from /i.exec(text.replaceAll(/\s+/g, ' ')) ?? [];
   // Commas within brackets belong to a function.
-  return list.split(/,(?![^(]*\))/).flatMap((part) => /(?:\bas\s+|\.)(\w+)\s*$/i.exec(part)?.[1] ?? []);
+  return list.split(/,(?![^(]{0,999}\))/).flatMap((part) => /(?:\bas\s+|\.)(\w+)\s*$/i.exec(part)?.[1] ?? []);
 }
 
 const LIMIT = 'top|limit';

@@ -1,9 +1,10 @@
 // `millrace model prove`. It is beside the test kit that it uses, above the other operations. Only the command line
 // registers it: a deployment doesn't need it.
 import { z } from 'zod';
+import { optional } from '../../verbs/flags.ts';
 import { defineOperation } from '../../verbs/operation.ts';
 import { readPair, shortPath } from '../../verbs/model/pair.ts';
-import { ruleFlags } from '../../verbs/model/settings.ts';
+import { pipelineDirectory } from '../../verbs/model/model-flags.ts';
 import { inOnePlace } from '../../pipeline/places.ts';
 import { suggestion } from '../../base/near.ts';
 import { plural } from '../../procedures/table.ts';
@@ -12,15 +13,14 @@ import { sharedError } from '../../base/shared-errors.ts';
 
 export const modelProve = defineOperation({
   shards: 'itself',
-  noun: 'model',
-  verb: 'prove',
+  name: 'model prove',
   summary: 'Run every access pattern on what the pipeline derives from the examples, and compare with its meaning',
   examples: ['millrace model prove', 'millrace model prove examples/flights --only 3 --json'],
   effect: 'reads',
   argument: 'directory',
   input: z.object({
-    directory: ruleFlags.directory,
-    only: z.string().optional().describe('numbers of the patterns, separated by commas: 3 or 3,5 (default: all)'),
+    directory: pipelineDirectory,
+    only: optional('numbers of the patterns, separated by commas: 3 or 3,5 (default: all)'),
   }),
   run: async ({ directory, only }, { workspace }): Promise<Proof> => {
     const declared = await workspace.at(directory).pipeline();
@@ -30,7 +30,7 @@ export const modelProve = defineOperation({
     const { design, requirements } = documents;
     if (!design)
       throw sharedError('missing', 'There is no data-model document to prove', {
-        hint: 'Write cosmosdb_data_model.md, or draft it with `millrace model import`.',
+        hint: 'Write cosmosdb_data_model.md; its access patterns are what is proved.',
       });
     const known = [
       ...new Set([...design.mapping.flatMap(({ ids }) => ids), ...(requirements?.patterns ?? []).map(({ id }) => id)]),

@@ -5,6 +5,7 @@ import { CosmosClient } from '@azure/cosmos';
 import { contractRules } from '../../contract/contract-rules.ts';
 import type { PipelineSource } from '../../contract/declared.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { sourceExamples } from '../../pipeline/declaration.ts';
 import { ownFields, rowKey } from '../../pipeline/oracle/recompute.ts';
 import type { Doc } from '../../pipeline/specs.ts';
 import type { Design, PatternMapping, Meaning, Requirements } from '../../model/documents.ts';
@@ -93,12 +94,11 @@ export async function prove(
       for (const step of await planModel(inside, services)) await step.apply();
     };
     const sinks = new Set(projections.map(({ into }) => placeOf(into.container, into.type)));
-    const examples = model.containers.flatMap(({ name, types }) => {
-      const own = types.filter((type) => !sinks.has(placeOf(name, type.name)));
-      return own.length === 0 ? [] : [[name, own.flatMap((type) => type.examples)] as const];
-    });
+    const sources = sourceExamples({ projections }, model);
     const ground = { loaded: inside, services, prepare, lag: () => undefined, lagMs: 0 };
-    const derived = await outcome(new Scenario(ground, Object.fromEntries(examples)));
+    const derived = await outcome(
+      new Scenario(ground, Object.fromEntries(sources.map(({ container, examples }) => [container, examples]))),
+    );
     const contract = checkDocuments({ design, requirements }, contractRules(loaded.pipeline, source))
       .findings.filter(({ severity }) => severity === 'error')
       .map(({ rule, message, at }) => ({ rule, message, at }));
@@ -121,7 +121,7 @@ export async function prove(
     const count = (verdict: Verdict): number => patterns.filter((of) => of.verdict === verdict).length;
     return {
       pipeline: loaded.pipeline.name,
-      written: examples.reduce((sum, [, documents]) => sum + documents.length, 0),
+      written: sources.reduce((sum, { examples }) => sum + examples.length, 0),
       ...derived,
       contract,
       patterns,
@@ -146,7 +146,8 @@ const NEVER = new AbortController().signal;
 
 async function outcome(scenario: Scenario): Promise<Pick<Proof, 'parked' | 'difference'>> {
   try {
-    return { parked: (await scenario.run()).parked };
+    const { parked } = await scenario.run();
+    return { parked: parked.map((one) => `${one.projection}: ${one.container}/${one.id}: ${one.message}`) };
   } catch (error) {
     if (error instanceof AssertionError) return { parked: [], difference: error.message };
     throw error;

@@ -73,7 +73,7 @@ export function bind(
 }
 
 // A path, or the beginning of its text.
-const PATH = String.raw`(?:\bleft\s*\(\s*)?\b[a-z]\w{0,2}\.([\w.]+)(?:\s*,\s*(\d+)\s*\))?`;
+const PATH = String.raw`(?:\bleft\s*\(\s*)?\b[a-z]\w{0,2}\.([\w.]{1,999})(?:\s*,\s*(\d+)\s*\))?`;
 const MIRRORED: Readonly<Record<string, string>> = { '<': '>', '<=': '>=', '>': '<', '>=': '<=', '=': '=', '!=': '!=' };
 
 interface From {

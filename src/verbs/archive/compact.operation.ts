@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { optional, positive } from '../flags.ts';
 import { type CompactResult, SMALL, compactArchive } from '../../archive/compact.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import { type Context, type Plan, partsOf } from '../../procedures/context.ts';
@@ -9,11 +10,14 @@ import { faultLines } from '../../procedures/archive/faults.ts';
 import { assertByTenant } from '../../procedures/archive/of-tenant.ts';
 import { openTogether } from '../../procedures/archive/open-together.ts';
 
-interface CompactInput {
-  readonly name?: string | undefined;
-  readonly tenant?: string | undefined;
-  readonly within?: number | undefined;
-}
+const input = z.object({
+  name: optional('one archive (default: all)'),
+  ...tenantInput,
+  within: positive(
+    'for each archive, begin no new blob after this many seconds; the next run goes on (default: no limit)',
+  ),
+});
+type CompactInput = z.output<typeof input>;
 
 async function run({ name: only, tenant, within }: CompactInput, context: Context, dryRun: boolean) {
   const { signal, screen } = context;
@@ -47,8 +51,7 @@ async function run({ name: only, tenant, within }: CompactInput, context: Contex
 
 export const archiveCompact = defineOperation({
   shards: 'itself',
-  noun: 'archive',
-  verb: 'compact',
+  name: 'archive compact',
   summary: 'Join small blobs of an archive into larger ones, and leave out lines of older versions',
   examples: [
     'millrace archive compact --dry-run',
@@ -58,22 +61,12 @@ export const archiveCompact = defineOperation({
   effect: 'changes',
   bulk: true,
   argument: 'name',
-  input: z.object({
-    name: z.string().optional().describe('one archive (default: all)'),
-    ...tenantInput,
-    within: z.coerce
-      .number()
-      .positive()
-      .optional()
-      .describe(
-        'for each archive, begin no new blob after this many seconds; the next run goes on (default: no limit)',
-      ),
-  }),
-  plan: async (input, context): Promise<Plan> => {
-    const results = await run(input, context, true);
+  input,
+  plan: async (asked, context): Promise<Plan> => {
+    const results = await run(asked, context, true);
     return { steps: results.flatMap(planned), ru: 0 };
   },
-  run: (input, context) => run(input, context, false),
+  run: (asked, context) => run(asked, context, false),
   format: (results) =>
     [
       textTable(

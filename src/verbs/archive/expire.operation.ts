@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { optional, positive } from '../flags.ts';
 import { type ExpireOptions, type ExpireResult, expireArchive } from '../../archive/expire.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { type Context, type Plan, partsOf } from '../../procedures/context.ts';
@@ -9,11 +10,14 @@ import { faultLines } from '../../procedures/archive/faults.ts';
 import { assertByTenant } from '../../procedures/archive/of-tenant.ts';
 import { type OpenedTogether, openTogether } from '../../procedures/archive/open-together.ts';
 
-interface ExpireInput {
-  readonly name?: string | undefined;
-  readonly tenant?: string | undefined;
-  readonly within?: number | undefined;
-}
+const input = z.object({
+  name: optional('one archive (default: all that declare `keep`)'),
+  ...tenantInput,
+  within: positive(
+    'for each archive, begin no other blob after this many seconds; the next run goes on (default: no limit)',
+  ),
+});
+type ExpireInput = z.output<typeof input>;
 
 async function run({ name: only, tenant, within }: ExpireInput, context: Context, dryRun: boolean) {
   const { signal, screen } = context;
@@ -45,8 +49,7 @@ export const expireTogether = async (
 
 export const archiveExpire = defineOperation({
   shards: 'itself',
-  noun: 'archive',
-  verb: 'expire',
+  name: 'archive expire',
   summary: 'Delete archived documents whose time is over, by the rule `keep` of their archive',
   examples: [
     'millrace archive expire --dry-run',
@@ -56,22 +59,12 @@ export const archiveExpire = defineOperation({
   effect: 'changes',
   bulk: true,
   argument: 'name',
-  input: z.object({
-    name: z.string().optional().describe('one archive (default: all that declare `keep`)'),
-    ...tenantInput,
-    within: z.coerce
-      .number()
-      .positive()
-      .optional()
-      .describe(
-        'for each archive, begin no other blob after this many seconds; the next run goes on (default: no limit)',
-      ),
-  }),
-  plan: async (input, context): Promise<Plan> => {
-    const results = await run(input, context, true);
+  input,
+  plan: async (asked, context): Promise<Plan> => {
+    const results = await run(asked, context, true);
     return { steps: results.flatMap(planned), ru: 0 };
   },
-  run: (input, context) => run(input, context, false),
+  run: (asked, context) => run(asked, context, false),
   format: (results) =>
     results.length === 0
       ? 'No archive declares `keep`, so archived documents are kept.'

@@ -5,7 +5,7 @@ import { systemClock } from '../../base/clock.ts';
 import { UsageError } from '../../base/errors.ts';
 import { openStore } from '../../runtime/archives.ts';
 import { READ_LAG_MS } from '../../runtime/open-engine.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
@@ -20,8 +20,7 @@ export interface AddedHold extends Hold {
 
 export const archiveHoldAdd = defineOperation({
   shards: 'itself',
-  noun: 'archive hold',
-  verb: 'add',
+  name: 'archive hold add',
   summary: 'Put a tenant’s archive under a legal hold: the storage account refuses to remove or overwrite its blobs',
   examples: [
     "millrace archive hold add --tenant store-1 --reason 'case 2026-17'",

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { sharedError } from '../../base/shared-errors.ts';
 import { type Hold, Holds, countHeld, releaseBlobs, removeReleased } from '../../archive/holds.ts';
-import type { HoldingStore } from '../../archive/blobs/blob-store.ts';
+import type { HoldingStore } from '../../access/blob-store.ts';
 import { type ErasureRecord, ErasureRecords } from '../../engine/erasures/record.ts';
 import { openStore } from '../../runtime/archives.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
@@ -14,8 +14,7 @@ const input = z.object({ tenant: z.string().min(1).describe('the tenant, as `arc
 
 export const archiveHoldEnd = defineOperation({
   shards: 'itself',
-  noun: 'archive hold',
-  verb: 'end',
+  name: 'archive hold end',
   summary: 'End the legal hold of a tenant, and remove the blobs that an erasure had to leave',
   examples: [
     'millrace archive hold end --tenant store-1 --dry-run',

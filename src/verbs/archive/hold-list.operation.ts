@@ -5,8 +5,7 @@ import { textTable } from '../../procedures/table.ts';
 
 export const archiveHoldList = defineOperation({
   shards: 'itself',
-  noun: 'archive hold',
-  verb: 'list',
+  name: 'archive hold list',
   summary: 'List the tenants whose archive is under a legal hold, with the reasons',
   examples: ['millrace archive hold list', 'millrace archive hold list --json'],
   effect: 'reads',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { optional } from '../flags.ts';
 import type { ListedManifest } from '../../archive/blobs/manifests.ts';
 import type { ArchiveFault } from '../../archive/types.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
@@ -29,8 +30,7 @@ export interface ArchivePeriod {
 }
 
 export const archiveList = defineOperation({
-  noun: 'archive',
-  verb: 'list',
+  name: 'archive list',
   summary: 'List the archive’s blobs and documents by tenant and month',
   examples: [
     'millrace archive list',
@@ -41,7 +41,7 @@ export const archiveList = defineOperation({
   shards: 'every',
   argument: 'name',
   input: z.object({
-    name: z.string().optional().describe('one archive (default: all)'),
+    name: optional('one archive (default: all)'),
     ...tenantInput,
   }),
   run: async ({ name: only, tenant }, { workspace, signal, screen }) => {

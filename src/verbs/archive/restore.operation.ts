@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { flag } from '../flags.ts';
 import { ArchiveDamaged } from '../../archive/blobs/blob.ts';
 import { copyArchive } from '../../archive/read/copy-out.ts';
 import { restoreArchive } from '../../archive/restore.ts';
@@ -8,7 +9,7 @@ import { resourceName } from '../../base/settings.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { Entries } from '../../kinds/archive/entries.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, size, textTable } from '../../procedures/table.ts';
@@ -25,11 +26,8 @@ const input = z.object({
   into: resourceName('A container name')
     .optional()
     .describe('copy them into this container of the model, and leave them in the archive'),
-  replace: z.boolean().default(false).describe('with --into: write over documents that stand there in another version'),
-  skipDamaged: z
-    .boolean()
-    .default(false)
-    .describe('skip blobs and manifests that are missing or damaged, and list them; the exit code is then 1'),
+  replace: flag('with --into: write over documents that stand there in another version'),
+  skipDamaged: flag('skip blobs and manifests that are missing or damaged, and list them; the exit code is then 1'),
 });
 type RestoreInput = z.output<typeof input>;
 
@@ -83,8 +81,7 @@ async function stepsOf({ archive, selection }: Chosen, given: RestoreInput, sign
 }
 
 export const archiveRestore = defineOperation({
-  noun: 'archive',
-  verb: 'restore',
+  name: 'archive restore',
   summary: 'Write archived documents back to their container unchanged, or into another',
   examples: [
     'millrace archive restore flights-cold --from 2001-01 --to 2001-01',

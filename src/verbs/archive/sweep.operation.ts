@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { optional, positive } from '../flags.ts';
 import type { SweepResult } from '../../archive/types.ts';
 import { parseDate } from '../../pipeline/date.ts';
 import { type Context, type Plan, partsOf } from '../../procedures/context.ts';
@@ -9,13 +10,14 @@ import { rateInput } from '../../procedures/projections/estimate.ts';
 import { tenantInput } from '../../procedures/tenants/tenant-flag.ts';
 import { operationsError } from '../../procedures/errors.ts';
 
-interface SweepInput {
-  readonly name?: string | undefined;
-  readonly now?: string | undefined;
-  readonly tenant?: string | undefined;
-  readonly within?: number | undefined;
-  readonly ruPerSecond?: number | undefined;
-}
+const input = z.object({
+  name: optional('one archive (default: all)'),
+  ...tenantInput,
+  now: optional('the date from which rules by age count back (default: now)'),
+  within: positive('stop after this many seconds; the next sweep goes on (default: sweep all that is due)'),
+  ...rateInput,
+});
+type SweepInput = z.output<typeof input>;
 
 const run = async (
   { name: only, now, tenant, within, ruPerSecond }: SweepInput,
@@ -34,8 +36,7 @@ const run = async (
   });
 
 export const archiveSweep = defineOperation({
-  noun: 'archive',
-  verb: 'sweep',
+  name: 'archive sweep',
   summary: 'Move the documents that an archive’s rule selects from their container to Blob Storage',
   examples: [
     'millrace archive sweep --dry-run',
@@ -48,22 +49,12 @@ export const archiveSweep = defineOperation({
   shards: 'every',
   bulk: true,
   argument: 'name',
-  input: z.object({
-    name: z.string().optional().describe('one archive (default: all)'),
-    ...tenantInput,
-    now: z.string().optional().describe('the date from which rules by age count back (default: now)'),
-    within: z.coerce
-      .number()
-      .positive()
-      .optional()
-      .describe('stop after this many seconds; the next sweep goes on (default: sweep all that is due)'),
-    ...rateInput,
-  }),
-  plan: async (input, context): Promise<Plan> => {
-    const results = await run(input, context, true);
+  input,
+  plan: async (asked, context): Promise<Plan> => {
+    const results = await run(asked, context, true);
     return { steps: results.flatMap(planned), ru: 0 };
   },
-  run: (input, context) => run(input, context, false),
+  run: (asked, context) => run(asked, context, false),
   format: formatSweep,
   ok: (results) => results.every(({ faults }) => faults.length === 0),
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { flag, optional } from '../flags.ts';
 import type { ArchiveVerification } from '../../archive/types.ts';
 import { systemClock } from '../../base/clock.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -11,8 +12,7 @@ import { archiveVerifiedOf, recordArchiveVerified } from '../../procedures/archi
 import { verifyArchives } from '../../procedures/archive/verify-archives.ts';
 
 export const archiveVerify = defineOperation({
-  noun: 'archive',
-  verb: 'verify',
+  name: 'archive verify',
   summary: 'Verify every blob of the archive against its checksum, its manifest and the documents’ entries',
   examples: [
     'millrace archive verify',
@@ -25,7 +25,7 @@ export const archiveVerify = defineOperation({
   bulk: true,
   argument: 'name',
   input: z.object({
-    name: z.string().optional().describe('one archive (default: all)'),
+    name: optional('one archive (default: all)'),
     ...tenantInput,
     sample: z.coerce
       .number()
@@ -33,10 +33,7 @@ export const archiveVerify = defineOperation({
       .min(1)
       .optional()
       .describe('read only so many blobs of each archive, drawn by chance (default: all)'),
-    documents: z
-      .boolean()
-      .default(false)
-      .describe('list each document of a damaged blob, not only their number; --json always lists them'),
+    documents: flag('list each document of a damaged blob, not only their number; --json always lists them'),
   }),
   run: async ({ name: only, tenant, sample }, context) => {
     const { workspace, signal, screen, actor, clock = systemClock } = context;

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, textTable } from '../../procedures/table.ts';
+import { agoText, plural, textTable } from '../../procedures/table.ts';
 import { askedTenant, isGiven, tenantInput } from '../../procedures/tenants/tenant-flag.ts';
-import type { AuditRecord } from '../../procedures/audit/record.ts';
+import type { Run } from '../../procedures/journal/runs.ts';
 
 /** What the query selects. */
-type Listed = Omit<AuditRecord, 'pk' | 'type'>;
+type Listed = Omit<Run, 'pk' | 'type'>;
 
 export const audit = defineOperation({
-  verb: 'audit',
+  name: 'audit',
   summary: 'List the changes made by hand, newest first: who, when, with which arguments and result',
   examples: ['millrace audit', 'millrace audit --most 100 --json', 'millrace audit --tenant store-1'],
   shards: 'itself',
@@ -23,10 +23,10 @@ export const audit = defineOperation({
     const { state } = (await workspace.services()).global;
     const records: Listed[] = [];
     const query = {
-      query: `SELECT ${asked ? '' : 'TOP @most '}c.id, c.actor, c.at, c.verb, c.arguments, c.outcome, c.endedAt, c.result FROM c WHERE c.pk = 'audit'${asked ? ' AND IS_DEFINED(c.arguments.tenant)' : ''} ORDER BY c.id DESC`,
+      query: `SELECT ${asked ? '' : 'TOP @most '}c.id, c.actor, c.at, c.verb, c.arguments, c.outcome, c.endedAt, c.result FROM c WHERE c.kept${asked ? ' AND IS_DEFINED(c.arguments.tenant)' : ''} ORDER BY c.id DESC`,
       parameters: [{ name: '@most', value: most }],
     };
-    for await (const record of fetchAll<Listed>(state, query, signal, { partitionKey: 'audit' })) {
+    for await (const record of fetchAll<Listed>(state, query, signal, { partitionKey: 'runs' })) {
       if (!asked || isGiven(asked, record.arguments)) records.push(record);
       if (records.length === most) break;
     }
@@ -36,9 +36,9 @@ export const audit = defineOperation({
     records.length === 0
       ? 'No changes by hand yet.'
       : `${textTable(
-          ['at', 'actor', 'verb', 'arguments', 'outcome'],
+          ['when', 'actor', 'verb', 'arguments', 'outcome'],
           records.map(({ at, actor, verb, arguments: given, outcome, result }) => [
-            at,
+            agoText(at),
             actor,
             verb,
             Object.entries(given)

@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import type { Plan } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { checkpointName, readCheckpoint } from '../../procedures/checkpoints/store.ts';
 
 export const checkpointsDelete = defineOperation({
-  noun: 'checkpoints',
-  verb: 'delete',
+  name: 'checkpoints delete',
   summary: 'Delete a saved checkpoint; the leases do not change',
   examples: ['millrace checkpoints delete before-release --yes'],
   shards: 'itself',

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { defineOperation } from '../operation.ts';
-import { plural, textTable } from '../../procedures/table.ts';
+import { agoText, plural, textTable } from '../../procedures/table.ts';
 import { listCheckpoints } from '../../procedures/checkpoints/store.ts';
 
 export const checkpointsList = defineOperation({
-  noun: 'checkpoints',
-  verb: 'list',
+  name: 'checkpoints list',
   summary: 'List the saved checkpoints, oldest first',
   examples: ['millrace checkpoints list', 'millrace checkpoints list --json'],
   shards: 'itself',
@@ -24,7 +23,14 @@ export const checkpointsList = defineOperation({
       : `${textTable(
           ['name', 'saved', 'by', 'container', 'positions', 'prefix'],
           checkpoints.flatMap(({ name, at, actor, sets }) =>
-            sets.map(({ container, positions, prefix }) => [name, at, actor, container, positions.length, prefix]),
+            sets.map(({ container, positions, prefix }) => [
+              name,
+              agoText(at),
+              actor,
+              container,
+              positions.length,
+              prefix,
+            ]),
           ),
         )}\n${plural(checkpoints.length, 'checkpoint')}`,
 });

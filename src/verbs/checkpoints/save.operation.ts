@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { named } from '../flags.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { UsageError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import { storedEpochs } from '../../feed/reading/epochs.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { type LeaseGroup, chooseGroups, monitoredOf, openLeases } from '../../procedures/leases/groups.ts';
 import { positionsOf } from '../../procedures/adopt/counterpart.ts';
@@ -16,11 +17,7 @@ import { type Checkpoint, type SavedSet, checkpointName } from '../../procedures
 
 const input = z.object({
   name: checkpointName.describe('name of the new checkpoint'),
-  prefix: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('whole prefix of another processor’s leases (default: the pipeline’s own)'),
+  prefix: named('whole prefix of another processor’s leases (default: the pipeline’s own)'),
 });
 
 /** The positions in every place: those of the feeds that are there. */
@@ -62,8 +59,7 @@ const setText = ({ prefix, container, positions }: SavedSet): string =>
   `${container}: ${plural(positions.length, 'position')} of ${prefix}`;
 
 export const checkpointsSave = defineOperation({
-  noun: 'checkpoints',
-  verb: 'save',
+  name: 'checkpoints save',
   summary: 'Save the positions of all leases under a name, to return to them later',
   examples: [
     'millrace checkpoints save before-release',

@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { flag, optional } from '../flags.ts';
 import { UsageError } from '../../base/errors.ts';
 import { type Settings, loadSettings, resourceName } from '../../base/settings.ts';
 import { bulkMarks } from '../../cosmos/connect.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { openAccount } from '../../runtime/services.ts';
 import { readWriters } from '../../shards/gate/write-gate.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import { allVersionsContainers } from '../../pipeline/all-versions.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
@@ -23,11 +24,8 @@ const input = z.object({
   name: resourceName('A container name').describe('the container to migrate'),
   into: resourceName('A container name').describe('the target container; it must exist'),
   intoDatabase: resourceName('A database name').optional().describe('database of the target (default: the same)'),
-  intoEnv: z.string().optional().describe('read the target’s account and database from millrace.NAME.env'),
-  rollback: z
-    .boolean()
-    .default(false)
-    .describe('go back: copy what was written since to the old container, and switch the writers back'),
+  intoEnv: optional('read the target’s account and database from millrace.NAME.env'),
+  rollback: flag('go back: copy what was written since to the old container, and switch the writers back'),
   patience: z
     .number()
     .min(60)
@@ -35,7 +33,7 @@ const input = z.object({
     .describe(
       'seconds after which it stops if writers write faster than it copies; run it again to resume (default: never)',
     ),
-  giveUp: z.boolean().default(false).describe('abandon an unfinished migration'),
+  giveUp: flag('abandon an unfinished migration'),
   ...backgroundInput,
 });
 type MigrateInput = z.output<typeof input>;
@@ -120,7 +118,7 @@ async function missing(error: unknown, container: MigrateOptions['source']): Pro
 }
 
 export const migrateContainer = defineOperation({
-  verb: 'migrate',
+  name: 'migrate',
   summary:
     'Migrate a container to another partition key, container or account while applications write through the write gate',
   examples: [

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { optional } from '../flags.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
 import { deferredOf, discardDeferred } from '../../procedures/dead-letters/deferred.ts';
@@ -15,16 +16,10 @@ import { operationsError } from '../../procedures/errors.ts';
 
 const input = z.object({
   ...selectionInput,
-  deferred: z
-    .string()
-    .optional()
-    .describe(
-      'instead of dead letters: what is set aside of this source container, which the pipeline no longer reads',
-    ),
-  id: z
-    .string()
-    .optional()
-    .describe('id of the source document; this, --only, --code, --key, --tenant or --deferred is required'),
+  deferred: optional(
+    'instead of dead letters: what is deferred of this source container, which the pipeline no longer reads',
+  ),
+  id: optional('id of the source document; this, --only, --code, --key, --tenant or --deferred is required'),
   reason: z.string().trim().min(3).describe('why the changes are not needed; recorded in the audit'),
 });
 type Input = z.output<typeof input>;
@@ -37,10 +32,9 @@ type Discarded =
   | { readonly container: string; readonly documents: number };
 
 export const deadLettersDiscard = defineOperation({
-  noun: 'dead-letters',
-  verb: 'discard',
+  name: 'dead-letters discard',
   summary:
-    'Discard dead letters, or what is set aside: their changes are never applied, unless the document changes again',
+    'Discard dead letters, or what is deferred: their changes are never applied, unless the document changes again',
   examples: [
     'millrace dead-letters discard order-4711 --reason "a test order" --yes',
     'millrace dead-letters discard --only old@1 --reason "projection dropped" --dry-run',
@@ -88,7 +82,7 @@ export const deadLettersDiscard = defineOperation({
   },
   format: (result) => {
     if ('container' in result)
-      return `${plural(result.documents, 'document')} of the backlog of ${result.container} removed.`;
+      return `${plural(result.documents, 'document')} of the queues of ${result.container} removed.`;
     const { discarded, changed } = result;
     return [
       ...discarded.map(({ projection, container, id }) => `discarded: ${container}/${id} for ${projection}`),

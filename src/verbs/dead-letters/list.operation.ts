@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { flag } from '../flags.ts';
 import { canonical } from '../../base/json.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import type { LetterGroup } from '../../engine/dead-letters/letter-queries.ts';
 import { defineOperation } from '../operation.ts';
-import { clip, plural, textTable } from '../../procedures/table.ts';
+import { agoText, clip, plural, textTable } from '../../procedures/table.ts';
 import { filterInput, selectGroups, selectLetters } from '../../procedures/dead-letters/select.ts';
 
 /** A dead letter with the tenant of its document; null: it has none. */
@@ -11,8 +12,7 @@ type Row = Omit<DeadLetter, 'tenant'> & { readonly tenant: string | null };
 type Listed = readonly LetterGroup[] | readonly Row[];
 
 export const deadLettersList = defineOperation({
-  noun: 'dead-letters',
-  verb: 'list',
+  name: 'dead-letters list',
   summary: 'List the dead letters (changes that could not be applied): one line for each reason, or each one',
   examples: [
     'millrace dead-letters list',
@@ -25,10 +25,7 @@ export const deadLettersList = defineOperation({
   effect: 'reads',
   input: z.object({
     ...filterInput,
-    each: z
-      .boolean()
-      .default(false)
-      .describe('list each dead letter, oldest first; so do --code, --key and --since (default: one line a reason)'),
+    each: flag('list each dead letter, oldest first; so do --code, --key and --since (default: one line a reason)'),
   }),
   run: async (asked, { workspace, signal }): Promise<Listed> => {
     const { each, code, key, since } = asked;
@@ -51,8 +48,8 @@ function sayGroups(groups: readonly LetterGroup[]): string {
     groups.map(({ code, count, oldest, newest, projections, example, message }) => [
       code,
       count,
-      oldest,
-      newest,
+      agoText(oldest),
+      agoText(newest),
       clip(projections.join(', '), 40),
       example,
       clip(message, MOST_OF_MESSAGE),
@@ -72,7 +69,7 @@ function sayEach(letters: readonly Row[]): string {
       id,
       code,
       attempts,
-      firstAt,
+      agoText(firstAt),
       clip(message, MOST_OF_MESSAGE),
     ]),
   )}\n${plural(letters.length, 'dead letter')}; \`millrace dead-letters show ID\` shows one.`;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Redriven } from '../../engine/redrive-letter.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
@@ -19,8 +19,7 @@ const input = z.object({
 });
 
 export const deadLettersRedrive = defineOperation({
-  noun: 'dead-letters',
-  verb: 'redrive',
+  name: 'dead-letters redrive',
   summary: 'Redrive dead letters: apply their changes again, after you have fixed the cause',
   examples: [
     'millrace dead-letters redrive --dry-run',
@@ -67,7 +66,7 @@ export const deadLettersRedrive = defineOperation({
           message ?? '',
         ]),
       ),
-      `${plural(result.length - refused, 'dead letter')} settled, ${refused.toLocaleString('en-US')} still parked.`,
+      `${plural(result.length - refused, 'dead letter')} resolved, ${refused.toLocaleString('en-US')} still parked.`,
       ...(sample === undefined ? [] : ['This was a sample: without `--sample` the command redrives the others too.']),
     ].join('\n');
   },

@@ -1,16 +1,16 @@
 import { z } from 'zod';
+import { required } from '../flags.ts';
 import { defineOperation } from '../operation.ts';
 import { selectLetters, selectionInput } from '../../procedures/dead-letters/select.ts';
 
 export const deadLettersShow = defineOperation({
-  noun: 'dead-letters',
-  verb: 'show',
+  name: 'dead-letters show',
   summary: 'Show why a document’s change could not be applied, for each projection',
   examples: ['millrace dead-letters show order-4711'],
   shards: 'one',
   effect: 'reads',
   argument: 'id',
-  input: z.object({ ...selectionInput, id: z.string().describe('id of the source document') }),
+  input: z.object({ ...selectionInput, id: required('id of the source document') }),
   run: (asked, { workspace }) => selectLetters(workspace, asked),
   format: (letters) =>
     letters

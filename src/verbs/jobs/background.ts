@@ -1,13 +1,10 @@
-import { z } from 'zod';
+import { flag } from '../flags.ts';
 import { canonical } from '../../base/json.ts';
 import type { Context } from '../../procedures/context.ts';
 
 /** For the input of an operation that may take long. */
 export const backgroundInput = {
-  background: z
-    .boolean()
-    .default(false)
-    .describe('run it as a background job (`millrace jobs work`), and return immediately'),
+  background: flag('run it as a background job (`millrace jobs work`), and return immediately'),
 };
 
 /** What an operation returns instead of its result when it runs as a background job. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isObject } from '../../base/json.ts';
 import type { JobRow } from '../../jobs/jobs.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, textTable } from '../../procedures/table.ts';
+import { agoText, plural, textTable } from '../../procedures/table.ts';
 import { askedTenant, isGiven, tenantInput } from '../../procedures/tenants/tenant-flag.ts';
 
 /** The operation of a job with its input, for the table. */
@@ -31,8 +31,7 @@ const inputIn = (payload: unknown): unknown => (isObject(payload) ? payload['inp
 const MOST = 10_000;
 
 export const jobsList = defineOperation({
-  noun: 'jobs',
-  verb: 'list',
+  name: 'jobs list',
   summary: 'List the background jobs, newest first, with their progress and failures',
   examples: ['millrace jobs list', 'millrace jobs list --limit 10 --json', 'millrace jobs list --tenant store-1'],
   shards: 'itself',
@@ -58,7 +57,7 @@ export const jobsList = defineOperation({
             subject(job),
             far(job),
             job.attempts,
-            job.createdAt,
+            agoText(job.createdAt),
             job.failure?.split('\n')[0] ?? '',
           ]),
         )}\n${plural(jobs.length, 'job')}`,

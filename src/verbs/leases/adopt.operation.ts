@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { optional } from '../flags.ts';
 import { sayRange } from '../../cosmos/ranges.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import type { Plan } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
@@ -17,10 +18,7 @@ const input = z.object({
     .string()
     .min(1)
     .describe('whole prefix of the other processor’s leases: the part of the ids before the two dots'),
-  start: z
-    .string()
-    .optional()
-    .describe('beginning, or a time; only for ranges without a position of the other processor'),
+  start: optional('beginning, or a time; only for ranges without a position of the other processor'),
   leaseExpiration: expiration,
 });
 
@@ -29,8 +27,7 @@ type AdoptInput = z.output<typeof input>;
 const sofar = 'No position was changed.';
 
 export const leasesAdopt = defineOperation({
-  noun: 'leases',
-  verb: 'adopt',
+  name: 'leases adopt',
   summary: 'Adopt the positions of a Functions app, or a .NET or Java service: the pipeline resumes where it stopped',
   examples: [
     'millrace leases adopt billingacc.documents.azure.com_dbRid==_collRid= --dry-run',

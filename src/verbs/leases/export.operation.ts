@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { named, optional } from '../flags.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
@@ -8,11 +9,10 @@ import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
 import { FILE_DIALECTS, prefixIn, toLines, translate } from '../../procedures/leases/file.ts';
 import { chooseGroups, monitoredOf, openLeases } from '../../procedures/leases/groups.ts';
-import { assertNothingSetAside } from '../../procedures/leases/refuse-deferred.ts';
+import { assertNothingDeferred } from '../../procedures/leases/refuse-deferred.ts';
 
 export const leasesExport = defineOperation({
-  noun: 'leases',
-  verb: 'export',
+  name: 'leases export',
   summary: 'Export leases to a file, as they are stored or in the dialect of .NET or Java',
   examples: [
     'millrace leases export --file leases.jsonl',
@@ -22,20 +22,16 @@ export const leasesExport = defineOperation({
   effect: 'reads',
   argument: 'prefix',
   input: z.object({
-    prefix: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('whole prefix of another processor’s leases (default: the pipeline’s own)'),
-    container: z.string().optional().describe('only the pipeline’s leases of this container'),
+    prefix: named('whole prefix of another processor’s leases (default: the pipeline’s own)'),
+    container: optional('only the pipeline’s leases of this container'),
     dialect: z.enum(FILE_DIALECTS).optional().describe('dialect to write (default: as stored)'),
-    file: z.string().min(1).optional().describe('file to write, one document a line (default: standard output)'),
+    file: named('file to write, one document a line (default: standard output)'),
   }),
   run: async ({ prefix, container, dialect, file }, context) => {
     const inventory = await openLeases(context);
     const groups = chooseGroups(inventory, prefix, container);
     const own = groups.filter((group) => group.own).flatMap(({ monitored }) => monitored?.container.id ?? []);
-    await assertNothingSetAside(own, context);
+    await assertNothingDeferred(own, context);
     const documents = groups.flatMap((group) =>
       group.leases.map((lease): Record<string, unknown> =>
         dialect === undefined

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type FeedRange, sayRange } from '../../cosmos/ranges.ts';
 import { positionIn, without } from '../../feed/reading/position.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import type { LeaseContainer } from '../../feed/leases/lease-container.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
@@ -18,8 +18,9 @@ import {
   movedRows,
   whileStopped,
 } from '../../procedures/rewind/rewind-leases.ts';
-import { assertNothingSetAside } from '../../procedures/leases/refuse-deferred.ts';
+import { assertNothingDeferred } from '../../procedures/leases/refuse-deferred.ts';
 import { rangeOf } from '../../procedures/rewind/targets.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { operationsError } from '../../procedures/errors.ts';
 
 const input = z.object({
@@ -31,8 +32,7 @@ const input = z.object({
 });
 
 export const leasesHandback = defineOperation({
-  noun: 'leases',
-  verb: 'handback',
+  name: 'leases handback',
   summary: 'Hand the pipeline’s positions back to a Functions app, or a .NET or Java service: it resumes there',
   examples: ['millrace leases handback billingacc.documents.azure.com_dbRid==_collRid= --dry-run'],
   effect: 'changes',
@@ -71,7 +71,7 @@ export const leasesHandback = defineOperation({
     ].join('\n'),
 });
 
-/** @throws UsageError `leases-none`, `position-unusable`, `leases-incomplete`, `leases-backlog`, and those of `counterparts` */
+/** @throws UsageError `leases-none`, `position-unusable`, `leases-incomplete`, `leases-deferred`, and those of `counterparts` */
 async function prepare(
   context: Context,
   prefix: string,
@@ -103,7 +103,7 @@ async function prepare(
     const range = rangeOf(lease);
     const to = positionIn(range, positions);
     if (to !== undefined) return { group: theirs, lease, to };
-    throw operationsError(
+    throw sharedError(
       'position-unusable',
       `The pipeline has no stored position for the whole range ${sayRange(range)} yet`,
       {
@@ -111,6 +111,6 @@ async function prepare(
       },
     );
   });
-  await assertNothingSetAside([monitored.container.id], context);
+  await assertNothingDeferred([monitored.container.id], context);
   return { leases: inventory.leases, moves, procedure: { prefixes: [prefix, ownPrefix], expirationMs } };
 }

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { named } from '../flags.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
@@ -33,11 +34,9 @@ const input = z.object({
     .string()
     .min(1)
     .describe('file of `leases export`, or documents copied from a lease container: one a line, or a JSON array'),
-  prefix: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('whole prefix to give the leases, for another processor, account or container (default: as in the file)'),
+  prefix: named(
+    'whole prefix to give the leases, for another processor, account or container (default: as in the file)',
+  ),
   dialect: z.enum(FILE_DIALECTS).optional().describe('dialect to store (default: as in the file)'),
   leaseExpiration: expiration,
 });
@@ -53,8 +52,7 @@ interface Item {
 }
 
 export const leasesImport = defineOperation({
-  noun: 'leases',
-  verb: 'import',
+  name: 'leases import',
   summary: 'Import leases from a file: create missing ones, move existing ones while no host owns them',
   examples: [
     'millrace leases import leases.jsonl --dry-run',
@@ -134,13 +132,9 @@ async function itemOf(lease: FiledLease, inventory: LeaseInventory, given: Impor
   const stored = group?.leases.find(({ id }) => id === document.id);
   const { position } = lease;
   if (stored?.position !== undefined && position === undefined) {
-    throw operationsError(
-      'position-unusable',
-      `Lease ${document.id} has a stored position, but the file has none for it`,
-      {
-        hint: 'Without a position the host would read from its configured start. To read from the beginning, run `millrace leases rewind --to beginning`.',
-      },
-    );
+    throw sharedError('position-unusable', `Lease ${document.id} has a stored position, but the file has none for it`, {
+      hint: 'Without a position the host would read from its configured start. To read from the beginning, run `millrace leases rewind --to beginning`.',
+    });
   }
   return {
     document,

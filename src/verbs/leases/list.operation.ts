@@ -1,10 +1,13 @@
 import { z } from 'zod';
+import { flag, named } from '../flags.ts';
 import { checkLeases } from '../../procedures/leases/check.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
-import { catchUpText, plural, textTable } from '../../procedures/table.ts';
+import { ageText, catchUpText, plural, textTable } from '../../procedures/table.ts';
 import { chooseGroups, openLeases } from '../../procedures/leases/groups.ts';
+import { leasesWereLost } from '../../procedures/leases/lost.ts';
+import { pipelineIfAny } from '../../procedures/pipeline-if-any.ts';
 import { expiration } from './inputs.ts';
 import { lagText } from '../../procedures/leases/lags.ts';
 import { leaseRows, STUCK_MS } from '../../procedures/leases/lease-rows.ts';
@@ -15,8 +18,7 @@ type Checked = Awaited<ReturnType<typeof checkLeases>>;
 const RATES = ['changes/s', 'in/s', 'out/s', 'catches up in'];
 
 export const leasesList = defineOperation({
-  noun: 'leases',
-  verb: 'list',
+  name: 'leases list',
   summary:
     'List the leases: which host reads which range, its lag, its rates, its state and why; with --check their faults',
   examples: [
@@ -29,13 +31,10 @@ export const leasesList = defineOperation({
   shards: 'every',
   effect: 'reads',
   input: z.object({
-    prefix: z.string().min(1).optional().describe('whole prefix of the leases to list (default: all)'),
-    check: z
-      .boolean()
-      .default(false)
-      .describe(
-        'report faults instead, of all leases: wrong container, uncovered ranges, duplicates, stuck or orphaned leases, clocks, absent hosts',
-      ),
+    prefix: named('whole prefix of the leases to list (default: all)'),
+    check: flag(
+      'report faults instead, of all leases: wrong container, uncovered ranges, duplicates, stuck or orphaned leases, clocks, absent hosts',
+    ),
     absentAfter: z
       .int()
       .min(1)
@@ -49,7 +48,10 @@ export const leasesList = defineOperation({
     if (check) {
       if (prefix !== undefined)
         throw operationsError('input-invalid', '--check looks at all leases', { hint: 'Leave out --prefix.' });
-      return checkLeases(inventory, { ...options, absentMs: absentAfter * 1_000, signal: context.signal });
+      const pipeline = (await pipelineIfAny(context.workspace))?.pipeline;
+      const { state } = (await context.workspace.services()).place;
+      const lost = pipeline !== undefined && (await leasesWereLost(inventory, state, pipeline.name));
+      return checkLeases(inventory, { ...options, lost, absentMs: absentAfter * 1_000, signal: context.signal });
     }
     const groups = prefix === undefined ? inventory.groups : chooseGroups(inventory, prefix);
     const rows = await leaseRows(groups, options);
@@ -85,7 +87,7 @@ function sayRows(rows: readonly RatedRow[]): string {
           row.range ?? '(unknown)',
           row.owner ?? (row.state === 'unexplained' ? '' : '(free)'),
           row.position ?? '(none)',
-          row.age === null ? '' : `${row.age} s ago`,
+          row.age === null ? '' : `${ageText(row.age)} ago`,
           lagText(row.lag),
           ...(rated
             ? [

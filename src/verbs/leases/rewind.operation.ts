@@ -1,46 +1,40 @@
 import { z } from 'zod';
+import { named, optional, required } from '../flags.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
-import { type LeaseGroup, type LeaseInventory, chooseGroups, openLeases } from '../../procedures/leases/groups.ts';
+import { type LeaseInventory, chooseGroups, openLeases } from '../../procedures/leases/groups.ts';
 import { expiration } from './inputs.ts';
 import {
   type Move,
-  type Procedure,
+  type Moving,
   assertEpochsFree,
-  costOf,
   goesBack,
-  moveLeases,
+  moveByHand,
   moveText,
-  raiseEpochs,
-  whileStopped,
+  planByHand,
 } from '../../procedures/rewind/rewind-leases.ts';
 import { chooseLeases, movesBack, parseTarget, readTargetsAgain } from '../../procedures/rewind/targets.ts';
 import { recorded } from '../../procedures/rewind/recorded.ts';
+import { HostRuns } from '../../procedures/rewind/until-quiet.ts';
+import { audited } from '../../procedures/journal/runs.ts';
+import { operationsError } from '../../procedures/errors.ts';
+import { pipelineIfAny } from '../../procedures/pipeline-if-any.ts';
+import type { IngestSpec } from '../../pipeline/specs.ts';
 
 const input = z.object({
-  container: z
-    .string()
-    .optional()
-    .describe('only the pipeline’s leases of this container (default: all of its leases)'),
-  prefix: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('whole prefix of another processor’s leases (default: the pipeline’s own)'),
-  to: z
-    .string()
-    .describe('beginning, a time (2026-06-03T12:00:00Z), checkpoint:NAME, or the position of one lease (\'"123"\')'),
-  lease: z.string().optional().describe('only the lease with this token'),
+  container: optional(
+    'only the pipeline’s leases of this container, or the positions of its ingests in this event hub (default: all of its leases)',
+  ),
+  prefix: named('whole prefix of another processor’s leases (default: the pipeline’s own)'),
+  to: required('beginning, a time (2026-06-03T12:00:00Z), checkpoint:NAME, or the position of one lease (\'"123"\')'),
+  lease: optional('only the lease with this token'),
   leaseExpiration: expiration,
 });
 type RewindInput = z.output<typeof input>;
 
-interface Prepared {
+interface Prepared extends Moving {
   readonly inventory: LeaseInventory;
-  readonly groups: readonly LeaseGroup[];
-  readonly moves: readonly Move[];
-  readonly procedure: Procedure;
 }
 
 async function prepare(given: RewindInput, context: Context): Promise<Prepared> {
@@ -50,17 +44,16 @@ async function prepare(given: RewindInput, context: Context): Promise<Prepared> 
   const services = await context.workspace.services();
   const moves = await movesBack(chooseLeases(groups, given.lease), target, services, context.signal);
   await assertEpochsFree(context, moves);
-  const prefixes = [...new Set(moves.map(({ group }) => group.prefix))];
-  return { inventory, groups, moves, procedure: { prefixes, expirationMs: given.leaseExpiration } };
+  return { inventory, moves };
 }
 
 export const leasesRewind = defineOperation({
-  noun: 'leases',
-  verb: 'rewind',
+  name: 'leases rewind',
   summary: 'Rewind leases to an earlier position, of the pipeline or of a stopped Functions app, .NET or Java service',
   examples: [
     'millrace leases rewind --to 2026-06-03T12:00:00Z --dry-run',
     'millrace leases rewind Orders --to beginning',
+    'millrace leases rewind device-readings --to beginning',
     'millrace leases rewind --to checkpoint:before-release',
     'millrace leases rewind Orders --to \'"4711"\' --lease 0',
     'millrace leases rewind --prefix billingacc.documents.azure.com_dbRid==_collRid= --to 2026-06-03',
@@ -70,34 +63,31 @@ export const leasesRewind = defineOperation({
   argument: 'container',
   input,
   plan: async (given, context): Promise<Plan> => {
-    const { moves, procedure } = await prepare(given, context);
+    const hub = await hubOf(given, context);
+    if (hub)
+      return {
+        steps: hub.map(({ from, consumerGroup }) => `read every event of ${from} (${consumerGroup}) from the first on`),
+        ru: 0,
+      };
+    const { moves } = await prepare(given, context);
     if (moves.length === 0) return { steps: [], ru: 0 };
     const again = await readTargetsAgain(moves);
-    const { ru, seconds } = costOf(moves.length, procedure);
-    return {
-      steps: [
-        'wait until no host has written the leases for two expirations; stop their hosts first',
-        ...moves.map(moveText),
-        ...(moves.some((move) => move.group.own) ? ['raise the epoch, so that changes read again count as newer'] : []),
-        again === undefined ? 'deliver changes again' : `deliver at most ${plural(again, 'transaction')} again`,
-        'wait one more expiration',
-      ],
-      // Reading a change of 1 KB again takes 1 RU; the projections' writes come on top.
-      ru: ru + (again ?? 0),
-      seconds,
-    };
+    const plan = planByHand(moves, given.leaseExpiration, context, [
+      ...(moves.some((move) => move.group.own) ? ['raise the epoch, so that changes read again count as newer'] : []),
+      again === undefined ? 'deliver changes again' : `deliver at most ${plural(again, 'transaction')} again`,
+    ]);
+    // Reading a change of 1 KB again takes 1 RU; the projections' writes come on top.
+    return { ...plan, ru: plan.ru + (again ?? 0) };
   },
   run: async (given, context) => {
     const { to } = given;
-    // Reports wrong input before the waiting starts.
+    const hub = await hubOf(given, context);
+    if (hub) return audited(context, 'leases rewind', given, () => rewindHub(hub, given, context));
+    // Reports wrong input before a host stops, or the waiting starts.
     const first = await prepare(given, context);
     if (first.moves.length === 0) return { to, moved: [], foreign: false };
     return recorded(context, first.inventory, 'leases rewind', given, async () => {
-      const moves = await whileStopped(first.inventory.leases, first.procedure, context, async () => {
-        const { inventory, moves: current } = await prepare(given, context);
-        await moveLeases(inventory.leases, current, () => raiseEpochs(context, current));
-        return current;
-      });
+      const moves = await moveByHand(() => prepare(given, context), given.leaseExpiration, context);
       return {
         to,
         moved: moves.map((move) => ({ lease: move.lease.id, ...described(move) })),
@@ -110,9 +100,39 @@ export const leasesRewind = defineOperation({
       ? `Every lease is already at ${to} or before it.`
       : [
           ...moved.map(({ text }) => text),
-          `${plural(moved.length, 'lease')} rewound. Start the hosts again${foreign ? hintFor(to) : ''}.`,
+          `${plural(moved.length, 'lease')} rewound. Start the hosts that you stopped${foreign ? hintFor(to) : ''}.`,
         ].join('\n'),
 });
+
+/** The ingests that read the event hub that is given as the container; undefined: it is none. */
+async function hubOf(
+  { container, prefix, to }: RewindInput,
+  { workspace }: Context,
+): Promise<IngestSpec[] | undefined> {
+  if (container === undefined || prefix !== undefined) return undefined;
+  const { pipeline, model } = (await pipelineIfAny(workspace)) ?? {};
+  const ingests = pipeline?.ingests.filter(({ from }) => from === container) ?? [];
+  if (ingests.length === 0 || model?.containers.some(({ name }) => name === container)) return undefined;
+  if (parseTarget(to).kind === 'beginning') return ingests;
+  throw operationsError('input-invalid', `--to ${to}: an event hub is read again from its beginning alone`, {
+    hint: 'Give --to beginning. An event that comes again finds its document.',
+  });
+}
+
+/** Events that come again find their documents, so nothing is stored twice. */
+async function rewindHub(ingests: readonly IngestSpec[], { to }: RewindInput, { workspace }: Context) {
+  const { hubs } = await workspace.services();
+  const moved = [];
+  for (const { from, consumerGroup } of ingests) {
+    const inUse = (owner: string): Error =>
+      new HostRuns(`${from} (${consumerGroup})`, owner, 'Nothing was overwritten.');
+    for (const { partitionId, sequenceNumber } of await hubs.positions(from, consumerGroup).forget(inUse)) {
+      const [lease, was] = [`${from} (${consumerGroup}) ${partitionId}`, String(sequenceNumber)];
+      moved.push({ lease, from: was, to, back: true, text: `${lease}: ${was} → ${to}` });
+    }
+  }
+  return { to, moved, foreign: false };
+}
 
 const described = (move: Move): { from: string | null; to: string; back: boolean; text: string } => ({
   from: move.lease.position ?? null,

@@ -4,13 +4,12 @@ import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
 import { planStorage } from '../../procedures/archive/open.ts';
-import { pipelineDirectory } from './settings.ts';
+import { pipelineDirectory } from './model-flags.ts';
 import type { ApplyStep } from '../../procedures/apply/step.ts';
 import { planModel } from '../../procedures/apply/apply.ts';
 
 export const modelApply = defineOperation({
-  noun: 'model',
-  verb: 'apply',
+  name: 'model apply',
   summary: 'Create or change the containers of the database as the model says, and the archive’s blob container',
   examples: ['millrace model apply --dry-run', 'millrace model apply --env production'],
   shards: 'every',

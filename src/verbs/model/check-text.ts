@@ -2,7 +2,6 @@
 import { styleText } from 'node:util';
 import type { TextFix } from '../../model/fix.ts';
 import type { ModelFinding, SourceLine } from '../../model/model.ts';
-import type { ProfileName } from '../../model/estimate.ts';
 import { type NotChecked, type Report, compareIds } from '../../model/rules/index.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { plural } from '../../procedures/table.ts';
@@ -31,9 +30,8 @@ export interface Checked {
   /** What `--fix` changed. */
   readonly fixed: readonly TextFix[];
   readonly folder: string;
-  /** For a drawing. Absent: no data-model document was read. */
+  /** For a drawing. Absent: neither a document nor code was read. */
   readonly graph?: Graph;
-  readonly profile: ProfileName;
   /** Whether the text lists every rule that found nothing to check, or only those that lack a whole document. */
   readonly unchecked: boolean;
   /** The number of rules that were run. */
@@ -111,7 +109,6 @@ function summary({
   notChecked,
   unchecked,
   folder,
-  profile,
   concerns,
 }: Checked): string {
   const not = new Set(notChecked.map(({ rule }) => rule)).size;
@@ -122,7 +119,7 @@ function summary({
   ].filter(Boolean);
   const total = found.length === 0 ? style('green', 'no findings') : found.join(', ');
   const reviewed = concerns === undefined ? '' : `; a review with ${plural(concerns, 'concern')}`;
-  return `${folder}: ${total}; ${plural(rules, 'rule')}, ${not} of them not fully checked${not > 0 && !unchecked ? ' (--unchecked lists them)' : ''}, ${waived.length} waived (profile ${profile})${reviewed}`;
+  return `${folder}: ${total}; ${plural(rules, 'rule')}, ${not} of them not fully checked${not > 0 && !unchecked ? ' (--unchecked lists them)' : ''}, ${waived.length} waived${reviewed}`;
 }
 
 function one({ rule, severity, message, words, at: place, evidence, hint, related, source }: ShownFinding): string[] {

@@ -1,30 +1,30 @@
 import { z } from 'zod';
+import { flag } from '../flags.ts';
 import { type ContainerCost, type Costs, costsOf } from '../../model/cost.ts';
 import { HOURS_PER_MONTH } from '../../model/estimate.ts';
 import { n } from '../../model/rules/rule.ts';
 import { defineOperation } from '../operation.ts';
 import { textTable } from '../../procedures/table.ts';
 import { readPair } from './pair.ts';
-import { ruleFlags } from './settings.ts';
+import { pipelineDirectory, price as priceFlag } from './model-flags.ts';
 
 export const modelCost = defineOperation({
-  noun: 'model',
-  verb: 'cost',
-  summary: 'Calculate RU/s and cost by container, pattern and projection, for both profiles',
+  name: 'model cost',
+  summary: 'Calculate RU/s and cost by container, pattern and projection',
   examples: ['millrace model cost', 'millrace model cost examples/flights --price 0.012 --terms'],
   effect: 'reads',
   argument: 'directory',
   input: z.object({
-    directory: ruleFlags.directory,
-    price: ruleFlags.price,
-    terms: z.boolean().default(false).describe('show the terms of each sum'),
+    directory: pipelineDirectory,
+    price: priceFlag,
+    terms: flag('show the terms of each sum'),
   }),
   run: async ({ directory, price, terms }, { workspace }) => {
     const { documents } = await readPair(workspace, directory);
     return {
       price,
       terms,
-      profiles: (['microsoft', 'seed'] as const).map((profile) => costsOf(documents, profile)),
+      ...costsOf(documents),
       /** The access patterns, which terms name by these ids. */
       patterns: (documents.requirements?.patterns ?? []).map(({ id, printed, description }) => ({
         id,
@@ -33,11 +33,10 @@ export const modelCost = defineOperation({
       })),
     };
   },
-  format: ({ profiles, price, terms }) =>
-    [...profiles.map((costs) => text(costs, price, terms)), footnote(price)].join('\n\n'),
+  format: ({ price, terms, ...costs }) => `${text(costs, price, terms)}\n\n${footnote(price)}`,
 });
 
-function text({ profile, containers, projections }: Costs, price: number | undefined, terms: boolean): string {
+function text({ containers, projections }: Costs, price: number | undefined, terms: boolean): string {
   const money = (hours: number | undefined): number | string =>
     hours === undefined ? '–' : price === undefined ? hours : hours * price;
   const unit = price === undefined ? '100 RU/s-hours' : 'cost';
@@ -59,7 +58,6 @@ function text({ profile, containers, projections }: Costs, price: number | undef
     money(total(({ hours }) => hours?.most ?? 0)),
   ];
   const parts = [
-    `Profile ${profile}`,
     textTable(['container', 'RU/s average', 'RU/s peak', 'maximum', `${unit} a month`, 'at most'], [...rows, sums]),
   ];
   if (terms)

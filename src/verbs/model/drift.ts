@@ -6,6 +6,7 @@ import { sharedError } from '../../base/shared-errors.ts';
 import { plural, textTable } from '../../procedures/table.ts';
 import { modelContainers } from '../../procedures/apply/apply.ts';
 import { liveContainers, sample } from '../../procedures/apply/live.ts';
+import { modelOf } from '../../runtime/pipeline/load-pipeline.ts';
 import type { ReadPair } from './pair.ts';
 
 export interface Account {
@@ -15,20 +16,21 @@ export interface Account {
   readonly drifts: readonly AccountDrift[];
 }
 
-/** @throws UsageError if there is no data model, and why the pipeline can't be loaded */
+/** With the document; without one, with `model.ts`. @throws UsageError if there is neither, and why the pipeline can't be loaded */
 export async function compareAccount(
-  { documents: { design }, pipeline, unloadable }: ReadPair,
+  { documents: { design }, folder, pipeline, unloadable }: ReadPair,
   count: number,
   { workspace, screen, signal }: Context,
 ): Promise<Account> {
   if (unloadable) throw unloadable;
-  if (!design)
+  const model = design?.model ?? (pipeline && (await modelOf(pipeline, folder)));
+  if (!model)
     throw sharedError('missing', 'There is no data model to compare with', {
-      hint: 'Write `cosmosdb_data_model.md`, or let `millrace model import` draft it.',
+      hint: 'Write `cosmosdb_data_model.md`, or let `millrace model import` write model.ts.',
     });
   const services = await workspace.services();
   const live = await liveContainers(services, signal);
-  const { model } = design;
+  const sizes = new Map(design?.containers.map(({ container, size }) => [container.name, size]));
   const wanted = pipeline ? modelContainers({ pipeline, model }) : containerDefinitions(model, new Map());
   const drifts: AccountDrift[] = live
     .filter(({ id }) => !wanted.some((of) => of.id === id))
@@ -50,12 +52,13 @@ export async function compareAccount(
     // No defaultTtl in the model means off; the comparison above reports it only if the model states one.
     if (definition.defaultTtl === undefined && there.defaultTtl !== undefined)
       drifts.push({ container: id, kind: 'ttl', what: `defaultTtl is ${there.defaultTtl}; the model states none` });
-    const detail = design.containers.find(({ container }) => container.name === id);
-    if (!detail) continue;
-    const types = detail.container.types.map(({ name }) => name);
+    const container = model.containers.find(({ name }) => name === id);
+    if (!container) continue;
+    const types = container.types.map(({ name }) => name);
     const found = await sample(services.place.database.container(id), there, { count, types, signal });
     sampled += found.length;
-    drifts.push(...driftOf(detail, found));
+    const into = pipeline?.projections.flatMap((spec) => (spec.into.container === id ? [spec.into.type] : []));
+    drifts.push(...driftOf(container, found, sizes.get(id), into));
   }
   return { sampled, containers: wanted.length, drifts };
 }

@@ -1,7 +1,7 @@
 // What a rule asks for, why, and its source.
 import { styleText } from 'node:util';
 import { suggestion } from '../../base/near.ts';
-import type { Rule, Severity } from '../../model/rules/rule.ts';
+import { type Rule, SOURCES, type Severity } from '../../model/rules/rule.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { GROUPS } from './check-text.ts';
 
@@ -22,10 +22,10 @@ export function explained(wanted: string, rules: readonly Rule[]): Explained {
   if (!found) {
     const ids = rules.map((rule) => rule.id);
     throw sharedError('not-found', `There is no rule ${wanted}${suggestion(id, ids)}`, {
-      hint: 'See the rules in docs/rules/README.md.',
+      hint: 'See the rules in docs/rules.md.',
     });
   }
-  const { title, severity, source, why, hint } = found;
+  const { title, severity = 'error', source = SOURCES.ours, why, hint } = found;
   return { rule: id, group: GROUPS[id.charAt(0)] ?? '', title, severity, source, why, hint };
 }
 

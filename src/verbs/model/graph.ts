@@ -1,5 +1,9 @@
 // What a drawing of a model shows: containers with their keys and types, and a line for each projection of the document.
-import type { Design } from '../../model/documents.ts';
+import { Contract } from '../../contract/declared.ts';
+import { outsideOf } from '../../contract/section.ts';
+import type { ContainerDetail, ProjectionRow } from '../../model/documents.ts';
+import type { Model } from '../../model/model.ts';
+import type { Pipeline } from '../../pipeline/specs.ts';
 
 export interface Box {
   readonly name: string;
@@ -26,11 +30,31 @@ export interface Graph {
   readonly lines: readonly GraphLine[];
 }
 
-export function graphOf({
-  title,
-  containers,
-  projections,
-}: Pick<Design, 'title' | 'containers' | 'projections'>): Graph {
+/** Of a document, or of code. */
+interface Designed {
+  readonly title: string;
+  readonly containers: readonly Pick<ContainerDetail, 'container' | 'derived'>[];
+  readonly projections: readonly Pick<ProjectionRow, 'name' | 'kind' | 'source' | 'joins' | 'sink' | 'sinkText'>[];
+}
+
+export function designOfCode({ title, containers }: Model, pipeline: Pipeline): Designed {
+  const { declared } = new Contract(pipeline, undefined);
+  const written = new Set(declared.map(({ into }) => into?.container));
+  return {
+    title,
+    containers: containers.map((container) => ({ container, derived: written.has(container.name) })),
+    projections: declared.map(({ name, kind, from, joins, into, spec }) => ({
+      name,
+      kind,
+      source: from,
+      joins,
+      sink: into,
+      sinkText: outsideOf(spec),
+    })),
+  };
+}
+
+export function graphOf({ title, containers, projections }: Designed): Graph {
   const lines = projections.flatMap(({ name, kind, source, joins, sink, sinkText }): GraphLine[] => {
     const to = sink?.container ?? sinkText.replaceAll('`', '').trim();
     const froms = [source, ...joins].flatMap((of) => of?.container ?? []);

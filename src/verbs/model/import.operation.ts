@@ -1,51 +1,32 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { z } from 'zod';
+import { flag, optional } from '../flags.ts';
 import { sharedError } from '../../base/shared-errors.ts';
-import { type UsageError, messageOf } from '../../base/errors.ts';
-import { type DraftLoad, draft } from '../../model/draft.ts';
+import { BY_HAND, EXAMPLES_FILE, MODEL_CODE, writeExamples, writeModel } from '../../model/code/write.ts';
+import { draft } from '../../model/draft.ts';
 import { writeText } from '../write-text.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
-import { suggestion } from '../../base/near.ts';
 import { plural } from '../../procedures/table.ts';
 import { liveContainers, sample } from '../../procedures/apply/live.ts';
-import { DESIGN_FILE, REQUIREMENTS } from './pair.ts';
-import { METRICS_FORM } from '../../procedures/errors.ts';
-
-const peaks = z
-  .strictObject({ peak: z.number().nonnegative(), average: z.number().nonnegative().optional() })
-  .optional();
-const metricsSchema = z.record(z.string(), z.strictObject({ reads: peaks, writes: peaks }));
 
 const input = z.object({
-  directory: z.string().optional().describe('folder for the two documents (default: the working directory)'),
+  directory: optional('folder for the files; it is created (default: the pipeline folder)'),
   sample: z.number().int().min(1).max(10_000).default(100).describe('newest documents to read of each container'),
-  redact: z.boolean().default(false).describe('replace every string of the examples except `type`'),
-  metrics: z
-    .string()
-    .optional()
-    .describe(
-      'JSON file with requests a second: {"Orders": {"reads": {"peak": 90, "average": 12}, "writes": {"peak": 20}}}',
-    ),
-  overwrite: z.boolean().default(false).describe('replace existing documents'),
+  values: flag('keep the values of the examples; without it, each text and number is replaced by one of the same form'),
+  overwrite: flag('replace existing files'),
 });
-type Input = z.output<typeof input>;
 
 export const modelImport = defineOperation({
-  noun: 'model',
-  verb: 'import',
-  summary:
-    'Draft the two modelling documents from the account: containers, keys, policies, shapes of sampled documents',
-  examples: [
-    'millrace model import pipeline --env production --redact',
-    'millrace model import --metrics rps.json --dry-run',
-  ],
+  name: 'model import',
+  summary: `Write ${MODEL_CODE} and ${EXAMPLES_FILE}, the model as code, from the containers and documents of an account`,
+  examples: ['millrace model import --env production', 'millrace model import pipeline --sample 1000 --dry-run'],
   effect: 'changes',
   argument: 'directory',
   input,
   plan: async (asked, context): Promise<Plan> => {
-    const { files } = await place(asked, context);
+    const files = await place(asked, context);
     const containers = await liveContainers(await context.workspace.services(), context.signal);
     return {
       steps: [
@@ -57,81 +38,84 @@ export const modelImport = defineOperation({
   },
   run: async (asked, context) => {
     const { workspace, signal, screen } = context;
-    const { files } = await place(asked, context);
+    const files = await place(asked, context);
     const services = await workspace.services();
+    const { database } = services.place;
     const definitions = await liveContainers(services, signal);
     if (definitions.length === 0)
-      throw sharedError('missing', `Database ${services.place.database.id} has no containers`, {
+      throw sharedError('missing', `Database ${database.id} has no containers`, {
         hint: 'Name another database with the setting `COSMOS_DATABASE`.',
       });
-    const names = definitions.map(({ id }) => id);
-    const metrics = await readMetrics(asked.metrics, names, workspace.directory);
-    const containers = [];
+    const imported = [];
     for (const [at, definition] of definitions.entries()) {
       screen.progress(`containers, now ${definition.id}`, at, definitions.length);
-      const container = services.place.database.container(definition.id);
-      const samples = await sample(container, definition, { count: asked.sample, types: [], signal });
-      containers.push({ definition, samples, load: metrics[definition.id] });
+      const container = database.container(definition.id);
+      imported.push({
+        definition,
+        samples: await sample(container, definition, { count: asked.sample, types: [], signal }),
+      });
     }
-    const { requirements, design } = draft(containers, { name: services.place.database.id, redact: asked.redact });
-    for (const [at, text] of [requirements, design].entries())
-      await writeText(files[at] ?? '', text, asked.overwrite ? 'w' : 'wx');
+    const { model, containers, leases } = draft(imported, MODEL_CODE, asked);
+    const first = `${BY_HAND} from now on: this file is the truth. \`millrace model import\` made it from database ${JSON.stringify(database.id)}`;
+    for (const [at, text] of [writeModel(model, first), writeExamples(model)].entries())
+      await writeText(files[at] ?? '', text);
     return {
       files: files.map((file) => relative(workspace.directory, file)),
-      containers: containers.map(({ definition, samples }) => ({ name: definition.id, sampled: samples.length })),
+      containers: containers.map(({ definition, samples, types, discriminator }) => ({
+        name: definition.id,
+        sampled: samples.length,
+        types: [...types.keys()],
+        ...(discriminator !== undefined && { discriminator }),
+      })),
+      leases,
     };
   },
-  format: ({ files, containers }) =>
+  format: ({ files, containers, leases }) =>
     [
-      ...containers.map(({ name, sampled }) => `${name}: ${plural(sampled, 'document')} sampled`),
-      `${files.join(' and ')} written. \`millrace model check\` lists the facts that an account does not show.`,
+      ...containers.map(
+        ({ name, sampled, types }) =>
+          `${name}: ${plural(sampled, 'document')} sampled${sampled > 0 ? `, ${plural(types.length, 'type')}: ${types.join(', ')}` : ''}`,
+      ),
+      ...leases.map((name) => `${name}: left out; it has leases of a change feed`),
+      `${files.join(' and ')} written. Correct what the sample doesn't show, and write pipeline.ts beside them.`,
+      ...sourcesText(containers),
     ].join('\n'),
 });
 
-async function place({ directory = '.', overwrite }: Input, { workspace }: Context): Promise<{ files: string[] }> {
-  const folder = resolve(workspace.directory, directory);
-  const is = await stat(folder).catch(() => undefined);
-  if (!is?.isDirectory())
-    throw sharedError('missing', `There is no folder ${directory}`, { hint: 'Create it, or name another one.' });
-  const files = [REQUIREMENTS, DESIGN_FILE].map((name) => join(folder, name));
-  for (const file of overwrite ? [] : files)
-    if (await stat(file).catch(() => undefined)) throw exists(relative(workspace.directory, file));
-  return { files };
+interface Imported {
+  readonly name: string;
+  readonly types: readonly string[];
+  readonly discriminator?: string | undefined;
 }
 
-const exists = (file: string): UsageError =>
-  sharedError('exists', `${file} already exists`, {
-    hint: 'Name another folder, or add `--overwrite`. `millrace model check --env NAME` compares the document with the account.',
-  });
+const member = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `['${name}']`);
 
-async function readMetrics(
-  file: string | undefined,
-  names: readonly string[],
-  directory: string,
-): Promise<Readonly<Record<string, DraftLoad>>> {
-  if (file === undefined) return {};
-  const text = await readFile(resolve(directory, file), 'utf8').catch((cause: unknown) => {
-    throw sharedError('unreadable', `${file} can't be read: ${messageOf(cause)}`, { hint: METRICS_FORM, cause });
-  });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw sharedError('unreadable', `${file} is not JSON: ${messageOf(cause)}`, { hint: METRICS_FORM, cause });
-  }
-  const parsed = metricsSchema.safeParse(value);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw sharedError('unreadable', `${file}, ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is wrong'}`, {
-      hint: METRICS_FORM,
-    });
-  }
-  const unknown = Object.keys(parsed.data).find((name) => !names.includes(name));
-  if (unknown !== undefined)
-    throw sharedError(
-      'unreadable',
-      `${file} names container ${unknown}, which the account does not have${suggestion(unknown, names)}`,
-      { hint: METRICS_FORM },
+/** What a pipeline has to state where the field `type` doesn't tell a type. */
+function sourcesText(containers: readonly Imported[]): readonly string[] {
+  const lines = containers
+    .filter(({ discriminator }) => discriminator !== 'type')
+    .flatMap(({ name, types, discriminator }) =>
+      types.map(
+        (type) =>
+          `    source({ of: m${member(name)}${member(type)}, discriminator: ${discriminator === undefined ? '() => true' : `'${discriminator}'`} }),`,
+      ),
     );
-  return parsed.data;
+  return lines.length === 0
+    ? []
+    : ['In pipeline.ts, state how the types that it reads are recognised:', '  sources: [', ...lines, '  ],'];
+}
+
+/** The two files. @throws UsageError `exists` */
+async function place(
+  { directory, overwrite }: z.output<typeof input>,
+  { workspace }: Context,
+): Promise<readonly string[]> {
+  const folder = directory === undefined ? workspace.folder : resolve(workspace.directory, directory);
+  const files = [MODEL_CODE, EXAMPLES_FILE].map((name) => join(folder, name));
+  for (const file of overwrite ? [] : files)
+    if (await stat(file).catch(() => undefined))
+      throw sharedError('exists', `${relative(workspace.directory, file)} already exists`, {
+        hint: 'Name another folder, or add `--overwrite`. `millrace model check --env NAME` compares the model with the account.',
+      });
+  return files;
 }

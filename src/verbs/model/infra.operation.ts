@@ -1,23 +1,23 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
+import { flag } from '../flags.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import { defineOperation } from '../operation.ts';
-import { pipelineDirectory } from './settings.ts';
-import { type OutputFile, filesOf } from '../../procedures/apply/infra.ts';
+import { pipelineDirectory } from './model-flags.ts';
+import { type OutputFile, factsOf, filesOf } from '../../procedures/apply/infra.ts';
 
 export const modelInfra = defineOperation({
   shards: 'itself',
-  noun: 'model',
-  verb: 'infra',
+  name: 'model infra',
   summary: 'Write the files of infra/ that follow from model and pipeline: containers, event hubs, needed parts',
-  examples: ['millrace model infra', 'millrace model infra --check', 'millrace model infra --out deploy/infra'],
+  examples: ['millrace model infra', 'millrace model infra --check --json', 'millrace model infra --out deploy/infra'],
   effect: 'changes',
   argument: 'directory',
   input: z.object({
     directory: pipelineDirectory,
-    check: z.boolean().default(false).describe('write nothing; exit code 1 if a file is stale'),
+    check: flag('write nothing; exit code 1 if a file is stale'),
     out: z.string().default('infra').describe('folder of main.bicep'),
     leases: z.string().default('leases').describe('name of the lease container (LEASES_CONTAINER)'),
     state: z
@@ -28,16 +28,17 @@ export const modelInfra = defineOperation({
   plan: async ({ directory, out, leases, state }, { workspace }) => {
     const stale = await staleFiles(
       await filesOf(await workspace.at(directory).pipeline(), { leases, state }),
-      join(workspace.directory, out),
+      resolve(workspace.directory, out),
     );
     return { steps: stale.map(({ file }) => `write ${relative('.', file)}`), ru: 0 };
   },
   run: async ({ directory, check, out, leases, state }, { workspace }) => {
-    const folder = join(workspace.directory, out);
+    const folder = resolve(workspace.directory, out);
     const loaded = await workspace.at(directory).pipeline();
     const stale = await staleFiles(await filesOf(loaded, { leases, state }), folder);
     if (!check) for (const { file, text } of stale) await write(file, text);
-    return { stale: stale.map(({ file }) => relative('.', file)), written: !check };
+    const infrastructure = factsOf(loaded, { leases, state });
+    return { stale: stale.map(({ file }) => relative('.', file)), written: !check, infrastructure };
   },
   format: ({ stale, written }) => {
     if (stale.length === 0) return 'Everything is up to date.';

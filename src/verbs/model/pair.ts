@@ -14,7 +14,8 @@ import { readRequirements } from '../../model/reader/requirements.ts';
 import { MODEL_RULES } from '../../model/rules/index.ts';
 import type { Rule } from '../../model/rules/rule.ts';
 import { suggestion } from '../../base/near.ts';
-import { placeIn } from '../../runtime/pipeline/load-pipeline.ts';
+import { placeIn } from '../../runtime/pipeline/code-frame.ts';
+import { modelOf } from '../../runtime/pipeline/load-pipeline.ts';
 import type { DeclaredPipeline, Workspace } from '../../runtime/workspace.ts';
 import { reviewLinesOf, readReview } from './review.ts';
 
@@ -108,6 +109,7 @@ export async function readPair(
     ...(review && { review }),
   };
   const unloadable = declared && 'unloadable' in declared ? declared.unloadable : undefined;
+  const pipeline = declared && 'pipeline' in declared ? declared.pipeline : undefined;
   const source = declared && {
     ...declared.source,
     ...(hasDesign && {
@@ -115,21 +117,15 @@ export async function readPair(
         .update(await readFile(design))
         .digest('hex'),
     }),
+    ...(!hasDesign && pipeline && { code: await modelOf(pipeline, folder) }),
   };
   return {
     folder,
     documents,
-    pipeline: declared && 'pipeline' in declared ? declared.pipeline : undefined,
+    pipeline,
     source,
     unloadable,
-    rules: [
-      ...MODEL_RULES,
-      ...contractRules(
-        declared && 'pipeline' in declared ? declared.pipeline : undefined,
-        source,
-        declared && whyNot(declared),
-      ),
-    ],
+    rules: [...MODEL_RULES, ...contractRules(pipeline, source, declared && whyNot(declared))],
   };
 }
 

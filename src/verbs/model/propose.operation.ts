@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { z } from 'zod';
+import { flag } from '../flags.ts';
 import { needsOf } from '../../model/propose/needs.ts';
 import { type Cost, type ProposedDecision, propose } from '../../model/propose/propose.ts';
 import { n } from '../../model/rules/rule.ts';
@@ -10,11 +11,10 @@ import { defineOperation } from '../operation.ts';
 import { textTable } from '../../procedures/table.ts';
 import { writeText } from '../write-text.ts';
 import { DESIGN_FILE, REQUIREMENTS } from './pair.ts';
-import { ruleFlags } from './settings.ts';
+import { pipelineDirectory, price as priceFlag } from './model-flags.ts';
 
 export const modelPropose = defineOperation({
-  noun: 'model',
-  verb: 'propose',
+  name: 'model propose',
   summary: 'Compare designs for the requirements in RU, and write the cheapest as the data model',
   examples: [
     'millrace model propose orders',
@@ -25,10 +25,10 @@ export const modelPropose = defineOperation({
   effect: 'changes',
   argument: 'directory',
   input: z.object({
-    directory: ruleFlags.directory,
-    price: ruleFlags.price,
-    write: z.boolean().default(false).describe('write both documents; without it, only print the comparison'),
-    overwrite: z.boolean().default(false).describe('replace an existing data model'),
+    directory: pipelineDirectory,
+    price: priceFlag,
+    write: flag('write both documents; without it, only print the comparison'),
+    overwrite: flag('replace an existing data model'),
   }),
   run: async ({ directory, price, write, overwrite }, { workspace }) => {
     const folder = directory === undefined ? workspace.folder : resolve(workspace.directory, directory);
@@ -63,7 +63,7 @@ export const modelPropose = defineOperation({
     const { cost, decisions, considered } = proposal;
     return [
       ...decisions.map((decision) => decisionText(decision, price)),
-      `The proposal needs ${n(cost.peak)} RU/s at the peak and ${n(cost.average)} RU/s on average; a month is ${n(cost.hours)} hours of 100 RU/s${moneyOf(cost, price)}. ${considered} designs were costed, as \`millrace model cost\` does (profile microsoft).`,
+      `The proposal needs ${n(cost.peak)} RU/s at the peak and ${n(cost.average)} RU/s on average; a month is ${n(cost.hours)} hours of 100 RU/s${moneyOf(cost, price)}. ${considered} designs were costed, as \`millrace model cost\` does.`,
       written.length > 0
         ? `${written.join(' and ')} are written. \`millrace model check\` checks them.`
         : '`--write` writes both documents.',

@@ -2,25 +2,25 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
+import { flag } from '../flags.ts';
 import { BY_HAND, EXAMPLES_FILE, MODEL_CODE, fromDocument, writeExamples, writeModel } from '../../model/code/write.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { loadModel } from '../../runtime/pipeline/load-pipeline.ts';
 import { writeText } from '../write-text.ts';
 import { defineOperation } from '../operation.ts';
 import { DESIGN_FILE } from './pair.ts';
-import { pipelineDirectory } from './settings.ts';
+import { pipelineDirectory } from './model-flags.ts';
 
 export const modelTypes = defineOperation({
-  noun: 'model',
-  verb: 'types',
+  name: 'model types',
   summary: `Write ${MODEL_CODE} and ${EXAMPLES_FILE}, the model as code, from the data-model document`,
   examples: ['millrace model types', 'millrace model types examples/flights --check'],
   effect: 'changes',
   argument: 'directory',
   input: z.object({
     directory: pipelineDirectory,
-    check: z.boolean().default(false).describe('write nothing; exit code 1 if a file is stale'),
-    overwrite: z.boolean().default(false).describe(`also replace a ${MODEL_CODE} that is written by hand`),
+    check: flag('write nothing; exit code 1 if a file is stale'),
+    overwrite: flag(`also replace a ${MODEL_CODE} that is written by hand`),
   }),
   run: async ({ directory, check, overwrite }, { workspace }) => {
     const { folder } = workspace.at(directory);

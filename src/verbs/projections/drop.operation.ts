@@ -1,12 +1,14 @@
 import { z } from 'zod';
+import { required } from '../flags.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { failureOf } from '../../cosmos/failure.ts';
-import { type InPlace, allPlaces, holding, projectionMayHold } from '../../procedures/projections/in-places.ts';
-import { RETIRE_MS, type Retirable, leasesOf, retirable, retire } from '../../procedures/drop/retire.ts';
+import { mayHold } from '../../procedures/projections/in-places.ts';
+import { inPlaces, placesOf } from '../../runtime/places.ts';
+import { RETIRE_MS, type Retirable, inFeeds, leasesOf, retirable, retire } from '../../procedures/drop/retire.ts';
 import { projectionId } from '../../pipeline/specs.ts';
 import { Views } from '../../engine/views/views.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { secondsToWrite } from '../../procedures/seconds.ts';
@@ -18,11 +20,9 @@ import { dropTarget, stagedTarget } from '../../procedures/rebuild/rebuild-sink.
 import { sharedError } from '../../base/shared-errors.ts';
 
 const input = z.object({
-  name: z
-    .string()
-    .describe(
-      'the version, as name@version; name alone means the replaced version, or else the one being built; a name that the pipeline no longer declares: all of it',
-    ),
+  name: required(
+    'the version, as name@version; name alone means the replaced version, or else the one being built; a name that the pipeline no longer declares: all of it',
+  ),
 });
 
 /** The version that a name alone means: the replaced one, else the one being built. */
@@ -52,31 +52,32 @@ async function removedName(given: string, { services, loaded: { pipeline } }: Pa
   return removed && { name, removed };
 }
 
-const countIn = async (places: readonly InPlace[], container: string, id: string): Promise<number> => {
+const countIn = async (parts: Parts, container: string, id: string): Promise<number> => {
   const query = {
     query: 'SELECT VALUE COUNT(1) FROM c WHERE c._mr["by"] = @id OR c["by"] = @id',
     parameters: [{ name: '@id', value: id }],
   };
-  let count = 0;
-  for (const { services: at } of places) {
+  const places = (await placesOf(parts).list()).filter(mayHold(container));
+  const counts = await inPlaces(places, async ({ services: at }) => {
     const counted = () => at.place.database.container(container).items.query<number>(query).fetchAll();
     const { resources } = await withRetry(counted, { reads: true }).catch((error: unknown) => {
       if (failureOf(error).kind === 'not-found') return { resources: [0] };
       throw error;
     });
-    count += resources[0] ?? 0;
-  }
-  return count;
+    return resources[0] ?? 0;
+  });
+  return counts.reduce((total, of) => total + of, 0);
 };
 
 async function planOfRemoval(parts: Parts, name: string, { version, since, unread }: Retirable) {
   if (!version) return { steps: [`end the pause of ${name}, which the pipeline no longer declares`], ru: 0 };
-  const places = await allPlaces(parts);
   const id = projectionId({ name, version: version.version });
-  const count = await countIn(projectionMayHold(places, version.container), version.container, id);
-  let leases = 0;
-  for (const place of places)
-    for (const container of unread) leases += (await leasesOf(place, container))?.all.length ?? 0;
+  const count = await countIn(parts, version.container, id);
+  const leases = await inFeeds(
+    parts,
+    unread,
+    async (place, container) => (await leasesOf(place, container))?.all.length ?? 0,
+  );
   const waits = since === undefined ? RETIRE_MS : Math.max(0, Date.parse(since) + RETIRE_MS - Date.now());
   return {
     steps: [
@@ -91,8 +92,7 @@ async function planOfRemoval(parts: Parts, name: string, { version, since, unrea
 }
 
 export const projectionsDrop = defineOperation({
-  noun: 'projections',
-  verb: 'drop',
+  name: 'projections drop',
   summary:
     'Drop a version that is not current, a rebuild, or a projection that the pipeline no longer declares, with all its documents',
   examples: [
@@ -118,7 +118,7 @@ export const projectionsDrop = defineOperation({
     const { name, version } = await versionMeant(asked.name, views);
     const { container } = droppable((await views.read())?.[name], { loaded, name, version }, Date.now());
     const id = projectionId({ name, version });
-    const count = await countIn(holding(await allPlaces(parts), container), container, id);
+    const count = await countIn(parts, container, id);
     return {
       steps: [
         `remove ${plural(count, 'document')} of ${id} from ${container}, and its documents in the state container`,

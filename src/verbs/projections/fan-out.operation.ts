@@ -18,8 +18,7 @@ interface FannedOut {
  * background.
  */
 export const projectionsFanOut = defineOperation({
-  noun: 'projections',
-  verb: 'fan-out',
+  name: 'projections fan-out',
   summary: 'Continue the unfinished fan-out of embeds: write changed parents’ fields into their remaining children',
   examples: [],
   shards: 'every',

@@ -29,8 +29,7 @@ async function readUnlessUnreachable<T>(
 }
 
 export const projectionsList = defineOperation({
-  noun: 'projections',
-  verb: 'list',
+  name: 'projections list',
   summary: 'List the projections with their sources, sinks and state',
   examples: ['millrace projections list', 'millrace projections list --pipeline examples/flights --json'],
   shards: 'every',

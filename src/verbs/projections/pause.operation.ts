@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { DerivedSpec, IngestSpec, Pipeline } from '../../pipeline/specs.ts';
 import { feedReaders, sourcesOf } from '../../pipeline/pipeline.ts';
 import type { Paused } from '../../engine/views/views.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { defineOperation } from '../operation.ts';
 import { input, open } from '../../procedures/projections/pause.ts';
 import { sharedError } from '../../base/shared-errors.ts';
@@ -32,8 +32,7 @@ const sayOthers = (names: readonly string[]): string =>
     : ` ${names.join(', ')} ${names.length === 1 ? 'shares its feed and waits' : 'share its feed and wait'} too.`;
 
 export const projectionsPause = defineOperation({
-  noun: 'projections',
-  verb: 'pause',
+  name: 'projections pause',
   summary: 'Pause a projection, publish or ingest on all hosts and function apps, until `resume`',
   examples: [
     'millrace projections pause summaries --reason "throttled since 3:10"',

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { flag, required } from '../flags.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { sourcesOf } from '../../pipeline/pipeline.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
 import { type View, Views } from '../../engine/views/views.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { chooseProjection, findSink, splitId } from '../../procedures/projections/choose.ts';
@@ -15,8 +16,7 @@ import { keptOf, promoteBack } from '../../procedures/promote/promote-back.ts';
 const HELD_S = Math.ceil((VIEWS_REFRESH_MS + 5_000) / 1000);
 
 export const projectionsPromote = defineOperation({
-  noun: 'projections',
-  verb: 'promote',
+  name: 'projections promote',
   summary: 'Promote a filled version, or a filled content of a sink: readers switch to it, all at one moment',
   examples: [
     'millrace projections promote summaries --dry-run',
@@ -30,11 +30,8 @@ export const projectionsPromote = defineOperation({
   effect: 'changes',
   argument: 'name',
   input: z.object({
-    name: z.string().describe('the projection, as name or name@version'),
-    evenParked: z
-      .boolean()
-      .default(false)
-      .describe('promote although the new version has dead letters that the previous one does not have'),
+    name: required('the projection, as name or name@version'),
+    evenParked: flag('promote although the new version has dead letters that the previous one does not have'),
     keep: z
       .string()
       .regex(/^(0|[1-9]\d{0,5}[smh])$/, 'must be 0, or a number of seconds, minutes or hours, such as 1h')
@@ -42,7 +39,7 @@ export const projectionsPromote = defineOperation({
       .describe(
         'how long hosts keep the previous version, so that it can become current again at once (0: not at all)',
       ),
-    back: z.boolean().default(false).describe('make the previous version current again, while hosts keep it'),
+    back: flag('make the previous version current again, while hosts keep it'),
   }),
   plan: async ({ name, keep, back }, { workspace, signal }) => {
     const { pipeline } = await workspace.pipeline();

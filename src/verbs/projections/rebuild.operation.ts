@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { flag, required } from '../flags.ts';
 import { isOutside, projectionId } from '../../pipeline/specs.ts';
 import { sourcesOf } from '../../pipeline/pipeline.ts';
 import { Views } from '../../engine/views/views.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
@@ -10,7 +11,7 @@ import { secondsToWrite } from '../../procedures/seconds.ts';
 import { plural } from '../../procedures/table.ts';
 import { type RebuiltSpec, chooseRebuilt, projectionTargetOf } from '../../procedures/projections/choose.ts';
 import { rateInput } from '../../procedures/projections/estimate.ts';
-import { estimateIn, placesOf } from '../../procedures/projections/in-places.ts';
+import { estimateIn } from '../../procedures/projections/in-places.ts';
 import { rebuildCustom } from '../../procedures/rebuild/rebuild-custom.ts';
 import { rebuildSink } from '../../procedures/rebuild/rebuild-sink.ts';
 import {
@@ -53,22 +54,16 @@ const runRebuild = (spec: RebuiltSpec, options: Omit<RebuildOptions, 'spec'>): P
 };
 
 const input = z.object({
-  name: z
-    .string()
-    .describe(
-      'the projection, as name (its highest version) or name@version; an embed and a custom projection are filled in place',
-    ),
-  wholeHistory: z
-    .boolean()
-    .default(false)
-    .describe('of a send or a custom projection with a start: also documents that were last written before it'),
+  name: required(
+    'the projection, as name (its highest version) or name@version; an embed and a custom projection are filled in place',
+  ),
+  wholeHistory: flag('of a send or a custom projection with a start: also documents that were last written before it'),
   ...rateInput,
   ...backgroundInput,
 });
 
 export const projectionsRebuild = defineOperation({
-  noun: 'projections',
-  verb: 'rebuild',
+  name: 'projections rebuild',
   summary:
     'Rebuild a projection: fill a new version, or another content of a sink, from history beside the current one',
   examples: [
@@ -89,7 +84,7 @@ export const projectionsRebuild = defineOperation({
     const spec = chooseRebuilt(pipeline, name);
     const view = (await new Views(services.global.state, pipeline.name).read())?.[spec.name];
     if (view && spec.kind !== 'embed' && !isOutside(spec) && spec.kind !== 'custom') refuseVersion(view, spec);
-    const { documents, ru } = await estimateIn(spec, await placesOf(parts, spec), pipeline.sources);
+    const { documents, ru } = await estimateIn(spec, parts);
     return {
       steps: stepsOf(spec, documents, view?.staged != null && view.staged.phase !== 'resetting'),
       ru,
@@ -103,7 +98,7 @@ export const projectionsRebuild = defineOperation({
     if (asked.background) return enqueue('projections rebuild', asked, context);
     const parts = await partsOf(context);
     return audited(context, 'projections rebuild', asked, async () => {
-      const { documents } = await estimateIn(spec, await placesOf(parts, spec), loaded.pipeline.sources);
+      const { documents } = await estimateIn(spec, parts);
       const options = {
         ...parts,
         ruPerSecond: asked.ruPerSecond,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { optional, required } from '../flags.ts';
+import { ruOfReplay } from '../../pipeline/kind-facts.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import type { UsageError } from '../../base/errors.ts';
-import { mapSettled } from '../../base/map-settled.ts';
-import { ridOf } from '../../cosmos/rid.ts';
 import { parseDate } from '../../pipeline/date.ts';
 import {
   type Pipeline,
@@ -11,12 +11,10 @@ import {
   type ReplayedSpec,
   projectionId,
 } from '../../pipeline/specs.ts';
-import { sourcesOf } from '../../pipeline/pipeline.ts';
 import { Views } from '../../engine/views/views.ts';
-import { parseContinuation } from '../../feed/reading/position.ts';
 import type { Start } from '../../feed/reading/source.ts';
 import type { Model } from '../../model/model.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { comparedSets, renumbered } from '../../procedures/checkpoints/store.ts';
 import { assertSideContainer } from '../../procedures/migrate/side-container.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
@@ -24,13 +22,12 @@ import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { secondsToWrite } from '../../procedures/seconds.ts';
 import { plural } from '../../procedures/table.ts';
-import { sourcePlace } from '../../runtime/place-containers.ts';
-import { placesRunning, runtimeShardOf } from '../../runtime/shard-map.ts';
+import { placesOf } from '../../runtime/places.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { chooseReplayed, projectionTargetOf } from '../../procedures/projections/choose.ts';
+import { chooseNoted, chooseReplayed, projectionTargetOf } from '../../procedures/projections/choose.ts';
 import { countChanges } from '../../procedures/replay/count.ts';
-import { RU_A_DOCUMENT, RU_A_READ, rateInput } from '../../procedures/projections/estimate.ts';
+import { RU_A_NOTE, RU_A_READ, rateInput } from '../../procedures/projections/estimate.ts';
 import { type MovedKeys, movedMeanwhile, sayMoved } from '../../procedures/verify/moved-meanwhile.ts';
 import { currentOf } from '../../procedures/verify/verify.ts';
 import { askedTenant, tenantInput } from '../../procedures/tenants/tenant-flag.ts';
@@ -41,20 +38,15 @@ import { operationsError } from '../../procedures/errors.ts';
 type StartOf = (container: string, rid: string) => Start;
 
 const input = z.object({
-  name: z.string().describe('the projection, as name (its current version) or name@version'),
+  name: required('the projection, as name (its current version) or name@version'),
   from: z.string().default('beginning').describe('beginning (archive included), or a time: 2026-06-03T12:00:00Z'),
-  checkpoint: z.string().optional().describe('instead of --from: a checkpoint of `millrace checkpoints save`'),
-  continuation: z
-    .string()
-    .optional()
-    .describe(
-      'instead of --from: a continuation token of the SDK, for one source container; over shards, of the one shard that it is of',
-    ),
-  into: z
-    .string()
-    .optional()
-    .describe('write into another container of the model with the same key; the live sink does not change'),
-  to: z.string().optional().describe('a publish: publish to another event hub; what was published last stays noted'),
+  checkpoint: optional('instead of --from: a checkpoint of `millrace checkpoints save`'),
+  into: optional('write into another container of the model with the same key; the live sink does not change'),
+  to: optional('a publish: publish to another event hub; what was published last stays noted'),
+  note: z
+    .boolean()
+    .default(false)
+    .describe('have no effects: only record what the documents are, before others write into them'),
   ...tenantInput,
   ...rateInput,
   ...backgroundInput,
@@ -62,8 +54,7 @@ const input = z.object({
 type ReplayInput = z.output<typeof input>;
 
 export const projectionsReplay = defineOperation({
-  noun: 'projections',
-  verb: 'replay',
+  name: 'projections replay',
   summary: 'Replay the changes of a projection’s sources from a point in time; live leases do not move',
   examples: [
     'millrace projections replay summaries --from 2026-06-03T12:00:00Z --dry-run',
@@ -71,6 +62,7 @@ export const projectionsReplay = defineOperation({
     'millrace projections replay summaries --tenant store-1',
     'millrace projections replay summaries --into SummariesCheck --ru-per-second 500',
     'millrace projections replay orders-out --from 2026-06-03 --to orders-backfill',
+    'millrace projections replay mails --note --dry-run',
   ],
   shards: 'itself',
   effect: 'changes',
@@ -80,11 +72,14 @@ export const projectionsReplay = defineOperation({
   plan: async (asked, context) => {
     const { options } = await prepare(asked, context);
     const { changes } = await countChanges(options);
-    const ru = Math.ceil(changes * (RU_A_DOCUMENT[options.spec.kind] + RU_A_READ));
+    const each = asked.note ? RU_A_NOTE : ruOfReplay(options.spec);
+    const ru = Math.ceil(changes * (each + RU_A_READ));
+    const id = projectionId(options.spec);
+    const what = asked.note
+      ? `note what ${plural(changes, 'document')} of ${id} are, without effects`
+      : `apply ${plural(changes, 'change')} to ${id} in ${projectionTargetOf(options.spec)} again`;
     return {
-      steps: [
-        `apply ${plural(changes, 'change')} to ${projectionId(options.spec)} in ${projectionTargetOf(options.spec)} again${asked.tenant === undefined ? '' : `, but only those of tenant ${asked.tenant}`}`,
-      ],
+      steps: [`${what}${asked.tenant === undefined ? '' : `, but only those of tenant ${asked.tenant}`}`],
       ru,
       seconds: secondsToWrite(changes, ru, asked.ruPerSecond),
     };
@@ -98,60 +93,62 @@ export const projectionsReplay = defineOperation({
       // What moves meanwhile would be read in neither shard, or as a copy of what was applied.
       const assertUnmoved =
         tenant === undefined ? undefined : await assertStill(options, askedTenant(options.loaded, tenant), signal);
-      const progress = (changes: number): void => screen.progress(`${projectionId(options.spec)}: replayed`, changes);
+      const done = asked.note ? 'noted' : 'replayed';
+      const progress = (changes: number): void => screen.progress(`${projectionId(options.spec)}: ${done}`, changes);
       const movedSince =
         tenant === undefined && (await readsShards(options)) ? await movedMeanwhile(options, signal) : undefined;
       const replayed = await replay({ ...options, progress });
       await assertUnmoved?.();
       const moved = (await movedSince?.()) ?? [];
-      return { ...replayed, ...(moved.length > 0 && { moved }) };
+      return { ...replayed, ...(asked.note && { noted: true }), ...(moved.length > 0 && { moved }) };
     });
   },
   format: (result) =>
     isEnqueued(result)
       ? sayEnqueued(result)
       : [
-          `${plural(result.changes, 'change')} of ${result.projection} replayed into ${result.container}: ${Math.round(result.charge).toLocaleString('en-US')} RU, ${result.parked.toLocaleString('en-US')} parked.`,
+          `${sayReplayed(result)}${Math.round(result.charge).toLocaleString('en-US')} RU, ${result.parked.toLocaleString('en-US')} parked.`,
+          ...(result.startedOver === undefined ? [] : [`It began again: ${result.startedOver}.`]),
           ...sayMoved(result.moved ?? [], () => 'the same command again when no key moves'),
         ].join('\n'),
   ok: (result) => isEnqueued(result) || result.moved === undefined,
 });
 
+const sayReplayed = ({ projection, changes, container, changed, noted }: ReplayedResult): string =>
+  noted
+    ? `${plural(changes, 'document')} of ${projection} noted, without effects: `
+    : `${plural(changes, 'change')} of ${projection} replayed into ${container}: ${changed === null ? '' : `${plural(changed, 'document')} changed, `}`;
+
 interface ReplayedResult extends Replayed {
+  /** It had no effects. */
+  readonly noted?: boolean;
   /** Keys that moved to another shard meanwhile: perhaps their documents were read in none. Absent: none. */
   readonly moved?: readonly MovedKeys[];
 }
 
 const readsShards = async (options: ReplayOptions): Promise<boolean> =>
-  (await placesRunning(options, options.spec)).some(({ shard }) => shard !== undefined);
+  (await placesOf(options).of(options.spec)).some(({ shard }) => shard !== undefined);
 
 async function prepare(asked: ReplayInput, { workspace, signal }: Context): Promise<{ options: ReplayOptions }> {
   const loaded = await workspace.pipeline();
   const asking = asked.tenant === undefined ? undefined : askedTenant(loaded, asked.tenant);
   const services = await workspace.services();
   const settings = workspace.settings();
-  const { continuation, checkpoint } = asked;
-  const alone =
-    asking && loaded.pipeline.shards && (await runtimeShardOf({ settings, services, loaded }, asking.value));
+  const { checkpoint } = asked;
+  const alone = asking && loaded.pipeline.shards && (await placesOf({ settings, services, loaded }).home(asking.value));
   const views = await new Views(services.global.state, loaded.pipeline.name).read();
   const { projections } = loaded.pipeline;
-  const live =
-    currentOf(projections, views).find(({ name }) => name === asked.name) ??
-    chooseReplayed(loaded.pipeline, asked.name);
+  if (asked.note && (asked.into ?? asked.to) !== undefined)
+    throw operationsError('input-invalid', '--note writes nothing but records', { hint: 'Leave out --into and --to.' });
+  const live = asked.note
+    ? chooseNoted(loaded.pipeline, loaded.model, asked.name)
+    : (currentOf(projections, views).find(({ name }) => name === asked.name) ??
+      chooseReplayed(loaded.pipeline, asked.name));
   const side = asked.into === undefined ? undefined : sideSpec(live, asked.into, loaded.model);
   const spec = side ?? (asked.to === undefined ? live : sideHub(live, asked.to));
   const pipeline: Pipeline = side ? { ...loaded.pipeline, projections: [...projections, side] } : loaded.pipeline;
   const startOf = await startsOf(asked, services, signal);
-  const start = asked.checkpoint ?? asked.continuation ?? asked.from;
-  const parts = { settings, services, loaded };
-  const shards =
-    loaded.pipeline.shards && continuation !== undefined
-      ? await shardsWith(continuation, live, parts, signal)
-      : undefined;
-  if (shards && alone !== undefined && !shards.has(alone))
-    throw operationsError('input-invalid', `The continuation is of another shard than that of tenant ${asked.tenant}`, {
-      hint: 'Leave out one of them.',
-    });
+  const start = checkpoint ?? asked.from;
   return {
     options: {
       settings,
@@ -161,10 +158,11 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
       startOf,
       ...(loaded.pipeline.shards && checkpoint !== undefined && { startsIn: startsAt(checkpoint, signal) }),
       from: start,
-      cold: start === 'beginning',
+      cold: start === 'beginning' && !asked.note,
+      note: asked.note,
       ruPerSecond: asked.ruPerSecond,
       tenant: asking?.tenant,
-      shards: alone === undefined ? shards : new Set([alone]),
+      shards: alone === undefined ? undefined : new Set([alone]),
       signal,
     },
   };
@@ -201,11 +199,7 @@ function sideHub(spec: ReplayedSpec, hub: string): PublishSpec {
   return { ...spec, name: `${name}-side`, to: hub, idsOf: { name, version } };
 }
 
-async function startsOf(
-  { from, checkpoint, continuation }: ReplayInput,
-  services: Services,
-  signal: AbortSignal,
-): Promise<StartOf> {
+async function startsOf({ from, checkpoint }: ReplayInput, services: Services, signal: AbortSignal): Promise<StartOf> {
   if (checkpoint !== undefined) {
     const sets = await comparedSets(services, checkpoint, signal);
     return (container, rid) => {
@@ -218,13 +212,6 @@ async function startsOf(
         container,
         other ? 'an earlier container of that name' : sets.map((of) => of.container).join(', '),
       );
-    };
-  }
-  if (continuation !== undefined) {
-    const { rid: of, positions } = parseContinuation(continuation);
-    return (container, rid) => {
-      if (of === undefined || of === rid) return positions;
-      throw foreign('The continuation', container, 'another container');
     };
   }
   if (from === 'beginning') return () => 'beginning';
@@ -250,40 +237,8 @@ const startsAt =
     };
   };
 
-/** The shards whose hosts read the container of a continuation. Undefined: the projection runs in the global place. */
-async function shardsWith(
-  continuation: string,
-  spec: ReplayedSpec,
-  parts: Parts,
-  signal: AbortSignal,
-): Promise<ReadonlySet<string> | undefined> {
-  const { rid: of } = parseContinuation(continuation);
-  const reading = (await placesRunning(parts, spec)).filter(({ shard }) => shard !== undefined);
-  if (reading.length === 0) return undefined;
-  if (of === undefined)
-    throw operationsError('position-unusable', 'The continuation has no `rid`, so nothing says of which shard it is', {
-      hint: 'Give the `continuationToken` of an iterator over the whole container as the SDK returned it, or a checkpoint.',
-    });
-  const sources = sourcesOf(spec).map(({ container }) => container);
-  const found = await mapSettled(
-    reading,
-    async ({ key, loaded, open }) => {
-      const services = await open();
-      const rids = sources.map((name) =>
-        ridOf(sourcePlace(loaded.pipeline, services, name).database.container(name), signal),
-      );
-      return (await Promise.all(rids)).includes(of) ? [key] : [];
-    },
-    { concurrency: 8 },
-  );
-  const keys = new Set(found.flat());
-  if (keys.size === 0)
-    throw foreign('The continuation', sources.join(', '), 'another container than those of the shards');
-  return keys;
-}
-
 const foreign = (what: string, container: string, of: string): UsageError =>
-  operationsError(
+  sharedError(
     'position-unusable',
     `${what} belongs to ${of}, but the projection reads ${container}: positions have no meaning in another container`,
   );

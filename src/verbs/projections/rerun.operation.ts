@@ -2,13 +2,14 @@ import { type KeyLevel, isKeyLevel } from '../../base/key-level.ts';
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
+import { optional, required } from '../flags.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { messageOf } from '../../base/errors.ts';
 import { type ReactSpec, projectionId } from '../../pipeline/specs.ts';
 import { tenantRuleOf } from '../../pipeline/tenant.ts';
 import type { Model } from '../../model/model.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { operationsError } from '../../procedures/errors.ts';
@@ -19,15 +20,12 @@ import { askedTenant, tenantInput } from '../../procedures/tenants/tenant-flag.t
 import { type ListedEffect, rerun } from '../../procedures/replay/rerun.ts';
 
 const input = z.object({
-  name: z.string().describe('the reaction, as name or name@version'),
-  key: z.string().optional().describe('partition key of the documents as JSON, such as \'["store-1"]\''),
-  ids: z.string().optional().describe('ids of documents of --key, separated by commas'),
-  input: z
-    .string()
-    .optional()
-    .describe(
-      'instead of --key and --ids: a file with {"key": ["store-1"], "id": "o-1"} on each line; - for standard input',
-    ),
+  name: required('the reaction, as name or name@version'),
+  key: optional('partition key of the documents as JSON, such as \'["store-1"]\''),
+  ids: optional('ids of documents of --key, separated by commas'),
+  input: optional(
+    'instead of --key and --ids: a file with {"key": ["store-1"], "id": "o-1"} on each line; - for standard input',
+  ),
   ...tenantInput,
   repeat: z
     .int()
@@ -42,8 +40,7 @@ type ReactInput = z.output<typeof input>;
 const PRINTED = 20;
 
 export const projectionsRerun = defineOperation({
-  noun: 'projections',
-  verb: 'rerun',
+  name: 'projections rerun',
   summary: 'Run a reaction again for listed documents, each as it is now',
   examples: [
     `millrace projections rerun shipped-mail --key '["store-1"]' --ids order-1,order-2 --dry-run`,

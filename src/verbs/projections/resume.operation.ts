@@ -1,10 +1,9 @@
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { defineOperation } from '../operation.ts';
 import { input, open } from '../../procedures/projections/pause.ts';
 
 export const projectionsResume = defineOperation({
-  noun: 'projections',
-  verb: 'resume',
+  name: 'projections resume',
   summary: 'Resume a paused projection where it stopped',
   examples: ['millrace projections resume summaries'],
   shards: 'itself',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { required } from '../flags.ts';
 import {
   type EffectSpec,
   type IngestSpec,
@@ -16,7 +17,7 @@ import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
 import { sayBegin } from '../../procedures/rebuild/begins.ts';
 import { chooseProjection } from '../../procedures/projections/choose.ts';
-import { allPlaces } from '../../procedures/projections/in-places.ts';
+import { inPlaces, placesOf } from '../../runtime/places.ts';
 import { sourceOfIngest } from '../../procedures/projections/projection-rows.ts';
 
 /** What has no versions side by side, by `name` or `name@version`. */
@@ -64,21 +65,20 @@ function showStream(
 }
 
 export const projectionsShow = defineOperation({
-  noun: 'projections',
-  verb: 'show',
+  name: 'projections show',
   summary:
     'Show a projection, publish or ingest: where it begins, its versions, which is current, which is being built, and parked changes',
   examples: ['millrace projections show summaries', 'millrace projections show summaries --json'],
   shards: 'itself',
   effect: 'reads',
   argument: 'name',
-  input: z.object({ name: z.string().describe('the projection, publish or ingest') }),
+  input: z.object({ name: required('the projection, publish or ingest') }),
   run: async ({ name }, context) => {
     const parts = await partsOf(context);
     const { services, loaded } = parts;
     const { pipeline } = loaded;
     const parked = async (): Promise<DeadLetter[]> =>
-      (await Promise.all((await allPlaces(parts)).map((place) => readDeadLetters(place.services)))).flat();
+      (await inPlaces(await placesOf(parts).list(), ({ services: at }) => readDeadLetters(at))).flat();
     const stream = streamOf(pipeline, name);
     const recorded = await new Views(services.global.state, pipeline.name).read();
     if (stream) {

@@ -1,9 +1,9 @@
+import type { Container } from '@azure/cosmos';
 import { z } from 'zod';
+import { flag, named, optional } from '../flags.ts';
 import { systemClock } from '../../base/clock.ts';
-import { projectionId } from '../../pipeline/specs.ts';
-import { failureOf } from '../../cosmos/failure.ts';
-import { Views } from '../../engine/views/views.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { absent, failureOf } from '../../cosmos/failure.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import { type Context, partsOf } from '../../procedures/context.ts';
@@ -11,18 +11,34 @@ import { defineOperation } from '../operation.ts';
 import { secondsToRead } from '../../procedures/seconds.ts';
 import { plural } from '../../procedures/table.ts';
 import { askedTenant, tenantInput } from '../../procedures/tenants/tenant-flag.ts';
-import { chooseProjection } from '../../procedures/projections/choose.ts';
+import { splitId } from '../../procedures/projections/choose.ts';
 import { RU_A_READ, estimate } from '../../procedures/projections/estimate.ts';
+import { againstOf, verifyAgainst } from '../../procedures/verify/against.ts';
 import { leftMeanwhile } from '../../procedures/verify/moved-meanwhile.ts';
-import { readOrphans } from '../../procedures/verify/orphans.ts';
-import { comparedHere, databasesOf } from '../../procedures/projections/over-shards.ts';
-import { type DueVerification, isDueRight, sayAllDue, verifyDue } from '../../procedures/verify/verify-due.ts';
-import { recordVerified, verifiedName, verifiedOf } from '../../procedures/verify/verified.ts';
+import { beyondOf } from '../../procedures/verify/verify-beyond.ts';
 import { othersOf } from '../../procedures/verify/verify-others.ts';
-import { type Verification, currentOf, formatVerification, verify } from '../../procedures/verify/verify.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
+import { readOrphans } from '../../procedures/verify/orphans.ts';
+import { databasesOf } from '../../procedures/projections/over-shards.ts';
+import { type DueVerification, isDueRight, nextDue, sayAllDue, verifyDue } from '../../procedures/verify/verify-due.ts';
+import {
+  readVerified,
+  recordVerified,
+  sayAgainst,
+  verifiedName,
+  verifiedOf,
+} from '../../procedures/verify/verified.ts';
+import {
+  type Verification,
+  NOTHING,
+  formatVerification,
+  isVerified,
+  selectionOf,
+  verify,
+} from '../../procedures/verify/verify.ts';
 
 const verifyWith = async (
-  { name: only, key, repair, sample, tenant }: Asked,
+  { name: only, key, repair, sample, tenant }: AskedVerification,
   context: Context,
 ): Promise<Verification> => {
   const { loaded, services, settings, signal } = await partsOf(context);
@@ -45,11 +61,29 @@ const verifyWith = async (
   return { ...result, ...(moved.length > 0 && { moved }), ...(orphans.length > 0 && { orphans }) };
 };
 
-/** Nothing differs, and all was compared that could be. */
-const isRight = ({ different, behind, setAside, moved }: Verification): boolean =>
-  different === 0 && !behind && setAside === undefined && moved === undefined;
+/** With a copy that a team keeps by hand; the result is stored for `status`. Undefined: it isn't due. */
+async function verifyBeside(
+  { name, due, ...asked }: Input & { readonly name: string; readonly against: string },
+  context: Context,
+): Promise<Verification | undefined> {
+  const { loaded, services, settings, signal } = await partsOf(context);
+  const against = await againstOf(asked, context.workspace.directory);
+  const kind = `against~${splitId(name).name}` as const;
+  const own = verifiedName(loaded.pipeline, services.place);
+  const { clock = systemClock, screen } = context;
+  const last = due ? await readVerified(services.global.state, own, kind).catch(absent) : undefined;
+  const next = last && nextDue(settings.verify?.whole, Date.parse(last.at));
+  if (last && (!next || next.getTime() > clock.now())) {
+    const when = next ? `due ${next.toISOString().slice(0, 19)}Z` : 'never due';
+    screen.line(`${sayAgainst(last)} By VERIFY_FULL it is ${when}.`);
+    return undefined;
+  }
+  return stored(context, kind, () =>
+    verifyAgainst(loaded, services, name, against, { signal, screen, settings, clock }),
+  );
+}
 
-interface Asked {
+interface AskedVerification {
   readonly name?: string | undefined;
   /** JSON. */
   readonly key?: string | undefined;
@@ -59,27 +93,64 @@ interface Asked {
 }
 
 /** Stores the result for `status` and `doctor`, if all projections were verified for all tenants. */
-async function verifyRecorded(asked: Asked, context: Context): Promise<Verification> {
-  const { clock = systemClock, workspace, actor, screen } = context;
+async function verifyRecorded(asked: AskedVerification, context: Context): Promise<Verification> {
+  const { name, key, tenant, sample } = asked;
+  const one = key !== undefined || (name !== undefined && !isOnly(await context.workspace.pipeline()));
+  if (one || tenant !== undefined) return verifyWith(asked, context);
+  return stored(context, sample === undefined ? 'whole' : 'sample', () => verifyWith(asked, context));
+}
+
+/** Whether one projection is all that the pipeline declares, so that its name means no less than none. */
+const isOnly = ({ pipeline }: LoadedPipeline): boolean =>
+  [...pipeline.projections, ...othersOf(pipeline), ...beyondOf(pipeline)].length === 1;
+
+async function stored(
+  { clock = systemClock, workspace, actor, screen }: Context,
+  kind: Parameters<typeof recordVerified>[2],
+  work: () => Promise<Verification>,
+): Promise<Verification> {
   const began = clock.monotonic();
-  const result = await verifyWith(asked, context);
-  if (asked.name !== undefined || asked.tenant !== undefined) return result;
+  const result = await work();
+  if (result === NOTHING) return result;
   const [{ pipeline }, { place, global }] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const { state } = global;
   const seconds = Math.round((clock.monotonic() - began) / 1_000);
   const at = new Date(clock.now()).toISOString();
   // An identity that may only read verifies too.
-  const kind = asked.sample === undefined ? 'whole' : 'sample';
   const verified = verifiedOf(result, { at, actor, seconds });
   await recordVerified(state, verifiedName(pipeline, place), kind, verified).catch((error: unknown) => {
-    if (failureOf(error).kind !== 'denied') throw error;
-    screen.line(`\`status\` will not show this result: this identity may not write to ${state.id}.`);
+    const { kind: failed } = failureOf(error);
+    if (failed !== 'denied' && failed !== 'not-found') throw error;
+    screen.line(
+      failed === 'denied'
+        ? `\`status\` will not show this result: this identity may not write to ${state.id}.`
+        : noState(state),
+    );
   });
   return result;
 }
 
+const noState = ({ id }: Pick<Container, 'id'>): string =>
+  `\`status\` will not show this result: there is no container ${id}. \`millrace model apply\` creates it.`;
+
 /** @throws UsageError `input-invalid` */
-function assertFits({ name, key, repair, sample, tenant, due, within, background }: Input): void {
+function assertFits({ name, key, repair, sample, tenant, due, within, background, ...beside }: Input): void {
+  const { against, map, ignore } = beside;
+  if (against !== undefined) {
+    const others = repair || background || [key, sample, tenant, within].some((given) => given !== undefined);
+    if (name !== undefined && !others) return;
+    throw operationsError(
+      'input-invalid',
+      '--against compares one projection whole, and takes --map, --ignore and --due',
+      {
+        hint: 'Run `millrace projections verify NAME --against CONTAINER/TYPE`.',
+      },
+    );
+  }
+  if (map !== undefined || ignore !== undefined)
+    throw operationsError('input-invalid', '--map and --ignore belong to --against', {
+      hint: 'Name the other copy: `--against CONTAINER/TYPE`.',
+    });
   if (repair && sample !== undefined)
     throw operationsError('input-invalid', 'A sample can’t be repaired: other documents may be wrong too', {
       hint: 'Run `millrace projections verify --repair`, which compares all documents.',
@@ -111,12 +182,9 @@ function parsedKey(text: string): readonly unknown[] {
 }
 
 const input = z.object({
-  name: z.string().optional().describe('one projection (default: all); live hosts may keep running'),
-  key: z
-    .string()
-    .optional()
-    .describe('of one projection: only this partition key of its sink, as JSON such as \'["store-1"]\''),
-  repair: z.boolean().default(false).describe('correct the documents that differ'),
+  name: optional('one projection (default: all); live hosts may keep running'),
+  key: optional('of one projection: only this partition key of its sink, as JSON such as \'["store-1"]\''),
+  repair: flag('correct the documents that differ'),
   sample: z
     .string()
     .regex(
@@ -126,10 +194,14 @@ const input = z.object({
     .optional()
     .describe('compare only so many documents of each type, drawn by chance: 1000 or 1%'),
   ...tenantInput,
-  due: z
-    .boolean()
-    .default(false)
-    .describe('do what VERIFY_SAMPLE and VERIFY_FULL say is due, and nothing else; hosts do it by themselves'),
+  against: z
+    .string()
+    .regex(/^[^/]+(\/[^/]+)?$/, 'must be CONTAINER or CONTAINER/TYPE')
+    .optional()
+    .describe('of one projection: compare it with a copy that you keep by hand, as CONTAINER or CONTAINER/TYPE'),
+  map: named('of --against: JSON file with our field for each of theirs, as {"amount": "total"}'),
+  ignore: named('of --against: fields that are not compared, ours or theirs, as updatedAt,total.currency'),
+  due: flag('do what VERIFY_SAMPLE and VERIFY_FULL say is due, and nothing else; hosts do it by themselves'),
   within: z.coerce
     .number()
     .int()
@@ -141,8 +213,7 @@ const input = z.object({
 type Input = z.output<typeof input>;
 
 export const projectionsVerify = defineOperation({
-  noun: 'projections',
-  verb: 'verify',
+  name: 'projections verify',
   summary: 'Verify projections: recompute them and compare each document with the stored one',
   examples: [
     'millrace projections verify',
@@ -152,8 +223,11 @@ export const projectionsVerify = defineOperation({
     'millrace projections verify --tenant store-1 --repair',
     `millrace projections verify store-days --key '["store-1"]' --repair --dry-run`,
     'millrace projections verify --due --within 240 --env production',
+    'millrace projections verify route-totals --against LegacyTotals/total --map fields.json --ignore updatedAt',
   ],
   shards: 'every',
+  // A repair in the global place corrects what shards read.
+  sideBySide: ({ repair }) => repair !== true,
   effect: 'changes',
   bulk: true,
   argument: 'name',
@@ -161,34 +235,29 @@ export const projectionsVerify = defineOperation({
   plan: async (asked, context) => {
     assertFits(asked);
     const { workspace } = context;
-    const { name, key, repair, sample, tenant, due } = asked;
+    const { name, key, repair, sample, tenant, due, against } = asked;
+    if (against !== undefined) {
+      const { state } = (await workspace.services()).global;
+      const steps = [`recompute ${name} and compare it with the documents of ${against}`];
+      return { steps: (await state.read().catch(absent)) ? steps : [...steps, noState(state)], ru: 0 };
+    }
     if (due) return { steps: ['do the verifications that are due'], ru: 0 };
     if (key !== undefined && repair) {
       const { differences } = await verifyWith({ ...asked, repair: false }, context);
       const steps = differences.map((of) => `correct ${of.container} ${of.document} (${of.kind})`);
       return { steps, ru: 0 };
     }
-    const given = await workspace.pipeline();
-    const loaded = { ...given, pipeline: comparedHere(given.pipeline) };
     const services = await workspace.services();
-    const databases = await databasesOf(loaded.pipeline, services);
-    const views = await new Views(services.global.state, loaded.pipeline.name).read();
-    const kept = currentOf(loaded.pipeline.projections, views);
-    const others = othersOf(loaded.pipeline).filter(
-      (spec) => name === undefined || spec.name === name || projectionId(spec) === name,
-    );
-    const here = ({ name: of }: { readonly name: string }): boolean => of === name?.split('@')[0];
-    const elsewhere = given.pipeline.part && ![...loaded.pipeline.projections, ...others].some(here);
-    const one =
-      name === undefined || others.length > 0 || elsewhere
-        ? undefined
-        : (kept.find((of) => of.name === name) ?? chooseProjection(loaded.pipeline, name));
-    const embeds = others.filter((spec) => spec.kind === 'embed');
-    let documents = 0;
-    for (const spec of [...(one ? [one] : name === undefined ? kept : []), ...embeds])
-      documents += 2 * (await estimate(spec, services, loaded.pipeline.sources, databases)).documents;
+    const selected = await selectionOf(await workspace.pipeline(), services, { only: name, sample });
     if (sample !== undefined)
       return { steps: [`draw ${sample} of the documents of each type and compare them`], ru: 0 };
+    let documents = 0;
+    if (selected) {
+      const { loaded, chosen, others } = selected;
+      const databases = await databasesOf(loaded.pipeline, services);
+      for (const spec of [...chosen, ...others.filter(({ kind }) => kind === 'embed')])
+        documents += 2 * (await estimate(spec, services, loaded.pipeline.sources, databases)).documents;
+    }
     return {
       steps: [
         `read ${tenant === undefined ? 'about' : 'at most'} ${plural(documents, 'document')} of sources and sinks and compare them`,
@@ -200,6 +269,9 @@ export const projectionsVerify = defineOperation({
   },
   run: async (asked, context): Promise<Verification | DueVerification[] | Enqueued> => {
     assertFits(asked);
+    const { name, against } = asked;
+    if (name !== undefined && against !== undefined)
+      return (await verifyBeside({ ...asked, name, against }, context)) ?? [];
     if (asked.due) return verifyDue(context, asked.within === undefined ? undefined : 1_000 * asked.within);
     if (asked.background) return enqueue('projections verify', asked, context);
     if (!asked.repair) return verifyRecorded(asked, context);
@@ -207,5 +279,5 @@ export const projectionsVerify = defineOperation({
   },
   format: (result) =>
     isEnqueued(result) ? sayEnqueued(result) : Array.isArray(result) ? sayAllDue(result) : formatVerification(result),
-  ok: (result) => isEnqueued(result) || (Array.isArray(result) ? result.every(isDueRight) : isRight(result)),
+  ok: (result) => isEnqueued(result) || (Array.isArray(result) ? result.every(isDueRight) : isVerified(result)),
 });

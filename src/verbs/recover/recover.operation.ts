@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { optional } from '../flags.ts';
 import { expiration } from '../leases/inputs.ts';
 import type { Plan } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
@@ -24,7 +25,7 @@ const NEXT = {
 const NOTHING_FOUND = 'found nothing that does not fit by itself; the comparison shows the rest';
 
 export const recoverVerb = defineOperation({
-  verb: 'recover',
+  name: 'recover',
   summary:
     'Recover after a restore, a failover that lost writes, or a lost container: find what no longer fits, and correct it',
   examples: [
@@ -39,24 +40,15 @@ export const recoverVerb = defineOperation({
   effect: 'destroys',
   bulk: true,
   input: z.object({
-    since: z
-      .string()
-      .optional()
-      .describe(
-        'read changes again from this time on, or from the beginning (the default without publishes and effects)',
-      ),
+    since: optional(
+      'read changes again from this time on, or from the beginning (the default without publishes and effects)',
+    ),
     entries: z
       .enum(['make', 'leave'])
       .optional()
       .describe('make: archive entries were lost with the state, make them from the blobs; leave: they were not'),
-    current: z
-      .string()
-      .optional()
-      .describe('which versions were current, if the views are lost or older: NAME@VERSION, several with commas'),
-    writers: z
-      .string()
-      .optional()
-      .describe('where writers write, if a write gate does not fit: CONTAINER=TARGET, several with commas'),
+    current: optional('which versions were current, if the views are lost or older: NAME@VERSION, several with commas'),
+    writers: optional('where writers write, if a write gate does not fit: CONTAINER=TARGET, several with commas'),
     leaseExpiration: expiration,
   }),
   plan: async ({ since = 'beginning', entries, writers, leaseExpiration }, context): Promise<Plan> => {
@@ -74,7 +66,7 @@ export const recoverVerb = defineOperation({
         'remove the states of joined documents, and list entries and parents’ states of documents that no longer exist',
         'raise the epoch of every source above all that were ever stored',
         `move the leases back to: ${since}`,
-        'remove what is set aside: the feed and the comparison bring it',
+        'remove what is deferred: the feed and the comparison bring it',
         'apply the parents of embeds again whose states are absent or have another version',
         'compare every projection with its sources, and correct the differences',
       ],

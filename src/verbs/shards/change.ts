@@ -4,10 +4,10 @@ import { digest } from '../../base/json.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { shardsError } from '../../shards/errors.ts';
 import type { ChangeOptions, Inspection, LoggedOperation, ShardMap, ShardsAndMappings } from '../../shards/index.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { type Operation, defineOperation } from '../operation.ts';
-import { healMap, mapNamed, openManager } from '../../procedures/shards/open.ts';
+import { healMap, openMap } from '../../procedures/shards/open.ts';
 import { type MappingRow, type ShardRow, shardRowsOf } from './rows.ts';
 
 /** What a change took away and brought. */
@@ -25,7 +25,7 @@ export interface ChangeResult {
   readonly added: { readonly shards: readonly ShardRow[]; readonly mappings: readonly MappingRow[] };
 }
 
-interface Target {
+interface ChangedMap {
   readonly map: ShardMap;
   /** The map as the shards and mappings of the flags are chosen from. */
   readonly now: Inspection;
@@ -40,17 +40,15 @@ interface Common {
 }
 
 interface ChangeSpec<S extends z.ZodObject> {
-  /** Default: `shards`. */
-  readonly noun?: string;
-  readonly verb: string;
+  readonly name: string;
   readonly summary: string;
   readonly examples: readonly string[];
   /** With `mapInput` and `changeInput`. */
   readonly input: S;
   /** Must bring `options` to the one method that changes the map, so that --dry-run only checks. */
-  readonly change: (input: z.output<S>, target: Target) => Promise<Changed>;
+  readonly change: (input: z.output<S>, target: ChangedMap) => Promise<Changed>;
   /** For a verb that waits after its operation: waits again, for a call that is repeated. */
-  readonly again?: (input: z.output<S>, before: LoggedOperation, target: Target) => Promise<unknown>;
+  readonly again?: (input: z.output<S>, before: LoggedOperation, target: ChangedMap) => Promise<unknown>;
   /** In the imperative, for --dry-run. */
   readonly plan: (result: ChangeResult) => string;
   readonly done: (result: ChangeResult) => string;
@@ -62,17 +60,16 @@ export const defineChange = <S extends z.ZodObject>(spec: ChangeSpec<S>): Operat
 
 /** The same as the parts of an operation, for a verb that can do more. */
 export function changingMap<S extends z.ZodObject>(spec: ChangeSpec<S>) {
-  const { noun = 'shards', change, again, plan, done, ...description } = spec;
-  const verb = `${noun} ${spec.verb}`;
+  const { change, again, plan, done, ...description } = spec;
+  const { name: verb } = spec;
   const act = async (
     given: z.output<S>,
     context: Context,
     operationId: string,
     dryRun: boolean,
   ): Promise<ChangeResult> => {
-    const manager = await openManager(context);
     const asked = given as Common;
-    const map = await mapNamed(manager, asked.map);
+    const map = await openMap(context, asked.map);
     // The same id with other flags is another call, which the map must not take for this one.
     const id = `${operationId}.${digest({ ...given, operationId, verb }).slice(0, 16)}`;
     const before = asked.operationId === undefined ? undefined : await earlier(map, operationId, id);
@@ -92,7 +89,6 @@ export function changingMap<S extends z.ZodObject>(spec: ChangeSpec<S>) {
   };
   const idOf = (given: z.output<S>): string => (given as Common).operationId ?? randomUUID();
   return {
-    noun,
     effect: 'changes' as const,
     ...description,
     argument: 'map' as const,

@@ -1,4 +1,4 @@
-// A shard map on a terminal: a strip of its mappings in the order of their keys, then a table that names the gaps.
+// A shard map on a terminal: a table of its mappings in the order of their keys, which names the gaps.
 import type { Inspection, ShardMap } from '../../shards/index.ts';
 import { shownRange } from '../../shards/map/values.ts';
 import { plural, textTable } from '../../procedures/table.ts';
@@ -18,29 +18,6 @@ export function withGaps(map: Pick<ShardMap, 'keyType'>, mappings: readonly Mapp
   }
   if (end !== undefined) lines.push({ keys: shownRange(map, { low: end, high: undefined }), gap: true });
   return lines;
-}
-
-const WIDE = 100;
-const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
-
-/** One letter a mapping: the same letter is the same shard, a small one is offline, a dot is a gap. */
-export function strip(lines: readonly DrawnLine[]): string[] {
-  const shards = [...new Set(lines.flatMap((line) => ('gap' in line ? [] : [line.shard])))];
-  if (shards.length === 0 || shards.length > LETTERS.length) return [];
-  const signs = lines.map((line) => {
-    if ('gap' in line) return '·';
-    const letter = LETTERS[shards.indexOf(line.shard)] ?? '';
-    return line.status === 'online' ? letter : letter.toLowerCase();
-  });
-  const rows = Array.from({ length: Math.ceil(signs.length / WIDE) }, (_, row) =>
-    signs.slice(row * WIDE, (row + 1) * WIDE).join(''),
-  );
-  const legend = shards.map((shard, at) => `${LETTERS[at]} ${shard}`);
-  const marks = [
-    signs.some((sign) => /[a-z]/.test(sign)) ? 'small: offline' : '',
-    signs.includes('·') ? '· no shard' : '',
-  ];
-  return [...rows, [...legend, ...marks.filter(Boolean)].join(', ')];
 }
 
 export function tableOf(lines: readonly DrawnLine[], most: number): string[] {

@@ -25,8 +25,7 @@ const input = z.object({
 type Input = z.output<typeof input>;
 
 export const shardsInit = defineOperation({
-  noun: 'shards',
-  verb: 'init',
+  name: 'shards init',
   summary: 'Create the store of shard maps, or the containers in the database of a shard',
   examples: ['millrace shards init --dry-run', 'millrace shards init', 'millrace shards init --shard west'],
   effect: 'changes',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { named, optional } from '../flags.ts';
 import { resourceName } from '../../base/settings.ts';
 
 /** The argument of every verb about one map. */
@@ -25,9 +26,9 @@ export const shardFilter = { ...shardInput, shard: shardInput.shard.optional() }
 
 const FORMS = 'in the form of the map’s key type, such as 4711, 2026-03-01 or a GUID';
 export const keysInput = {
-  key: z.string().optional().describe(`a key, ${FORMS}: the mapping that has it`),
-  low: z.string().optional().describe('first key of a range (default: from the first key of all)'),
-  high: z.string().optional().describe('first key after a range (default: to the last key of all)'),
+  key: optional(`a key, ${FORMS}: the mapping that has it`),
+  low: optional('first key of a range (default: from the first key of all)'),
+  high: optional('first key after a range (default: to the last key of all)'),
 };
 
 export const changeInput = {
@@ -38,7 +39,7 @@ export const changeInput = {
     .describe('name of this call. Repeat the command with it if the answer was lost: it takes effect once'),
 };
 export const ownerInput = {
-  owner: z.string().min(1).optional().describe('token of the mapping’s lock, if it has one'),
+  owner: named('token of the mapping’s lock, if it has one'),
 };
 
 export interface ShardInput {
@@ -58,19 +59,7 @@ export const stopInput = {
     .min(0)
     .optional()
     .describe('seconds to wait until all routers have stopped (default: 90; a router that died is forgotten before)'),
-  unwaited: z
-    .boolean()
-    .default(false)
-    .describe('don’t wait: routers may still write for a while, and the change that needs them stopped waits'),
 };
 
-export const stopOptions = ({
-  within,
-  unwaited,
-}: {
-  readonly within?: number | undefined;
-  readonly unwaited: boolean;
-}) => ({
-  wait: !unwaited,
-  ...(within !== undefined && { withinMs: within * 1_000 }),
-});
+export const stopOptions = ({ within }: { readonly within?: number | undefined }) =>
+  within === undefined ? {} : { withinMs: within * 1_000 };

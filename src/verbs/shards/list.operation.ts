@@ -7,8 +7,7 @@ import { openManager } from '../../procedures/shards/open.ts';
 import { shardRow, shownShard } from './rows.ts';
 
 export const shardsList = defineOperation({
-  noun: 'shards',
-  verb: 'list',
+  name: 'shards list',
   summary: 'List the shard maps with their shards, the mappings of each, and pending operations',
   examples: ['millrace shards list', 'millrace shards list --env production --json'],
   effect: 'reads',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { flag } from '../flags.ts';
 import { type ChangeResult, defineChange } from './change.ts';
 import { changeInput, keysInput, mapInput, ownerInput } from './inputs.ts';
 import { mappingNamed } from './select.ts';
@@ -6,8 +7,7 @@ import { mappingNamed } from './select.ts';
 const keysOf = ({ added }: ChangeResult): string => added.mappings[0]?.keys ?? '';
 
 export const shardsKeysLock = defineChange({
-  noun: 'shards keys',
-  verb: 'lock',
+  name: 'shards keys lock',
   summary: 'Lock a mapping for long work: every change of it must then bring the token of the owner',
   examples: ['millrace shards keys lock tenants --low 0 --high 1000 --owner move-7'],
   input: z.object({
@@ -26,8 +26,7 @@ export const shardsKeysLock = defineChange({
 });
 
 export const shardsKeysUnlock = defineChange({
-  noun: 'shards keys',
-  verb: 'unlock',
+  name: 'shards keys unlock',
   summary: 'Unlock a mapping with the token of its owner, or by force',
   examples: [
     'millrace shards keys unlock tenants --low 0 --high 1000 --owner move-7',
@@ -37,7 +36,7 @@ export const shardsKeysUnlock = defineChange({
     ...mapInput,
     ...keysInput,
     ...ownerInput,
-    force: z.boolean().default(false).describe('unlock without the token of the owner'),
+    force: flag('unlock without the token of the owner'),
     ...changeInput,
   }),
   change: async (input, { map, now, options }) => {

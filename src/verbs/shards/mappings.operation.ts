@@ -1,5 +1,6 @@
 // The verbs that change one mapping. None of them moves a document.
 import { z } from 'zod';
+import { flag, optional } from '../flags.ts';
 import { defineChange } from './change.ts';
 import {
   changeInput,
@@ -20,8 +21,7 @@ export const shardOfFirst = ({ added, removed }: ChangeResult): string =>
   (added.mappings[0] ?? removed.mappings[0])?.shard ?? '';
 
 export const shardsKeysMap = defineChange({
-  noun: 'shards keys',
-  verb: 'map',
+  name: 'shards keys map',
   summary: 'Map a key, or a range of keys, to a shard',
   examples: [
     'millrace shards keys map tenants --shard west --low 0 --high 1000',
@@ -30,10 +30,10 @@ export const shardsKeysMap = defineChange({
   input: z.object({
     ...mapInput,
     ...shardInput,
-    key: z.string().optional().describe('the key, on a list map'),
+    key: optional('the key, on a list map'),
     low: keysInput.low,
     high: keysInput.high,
-    offline: z.boolean().default(false).describe('create the mapping offline: its keys can’t be used yet'),
+    offline: flag('create the mapping offline: its keys can’t be used yet'),
     ...changeInput,
   }),
   change: async (input, { map, now, options }) => {
@@ -46,8 +46,7 @@ export const shardsKeysMap = defineChange({
 });
 
 export const shardsKeysUnmap = defineChange({
-  noun: 'shards keys',
-  verb: 'unmap',
+  name: 'shards keys unmap',
   summary: 'Delete a mapping that is offline; the documents stay where they are',
   examples: [
     'millrace shards keys unmap tenants --low 0 --high 1000',
@@ -64,8 +63,7 @@ export const shardsKeysUnmap = defineChange({
 });
 
 export const shardsKeysOffline = defineChange({
-  noun: 'shards keys',
-  verb: 'offline',
+  name: 'shards keys offline',
   summary: 'Take a mapping offline, and wait until no router writes its keys any more',
   examples: [
     'millrace shards keys offline tenants --key 4711 --dry-run',
@@ -84,8 +82,7 @@ export const shardsKeysOffline = defineChange({
 });
 
 export const shardsKeysOnline = defineChange({
-  noun: 'shards keys',
-  verb: 'online',
+  name: 'shards keys online',
   summary: 'Bring a mapping online, on its shard or on another one that has its documents now',
   examples: [
     'millrace shards keys online tenants --key 4711',

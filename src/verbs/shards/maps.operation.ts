@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { optional, required } from '../flags.ts';
 import { KEY_TYPES, type KeyTypeName } from '../../shards/keys/key-type.ts';
 import type { ShardSchema } from '../../shards/index.ts';
 import { sharedError } from '../../base/shared-errors.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import { defineOperation } from '../operation.ts';
 import { listOf, mapInput } from './inputs.ts';
@@ -11,8 +12,7 @@ import { mapNamed, openManager } from '../../procedures/shards/open.ts';
 const keyTypes = Object.keys(KEY_TYPES) as [KeyTypeName, ...KeyTypeName[]];
 
 export const shardsMapCreate = defineOperation({
-  noun: 'shards map',
-  verb: 'create',
+  name: 'shards map create',
   summary: 'Create a shard map: by single keys (list) or by ranges of keys (range)',
   examples: [
     'millrace shards map create tenants --kind range --key-type int64 --sharded Orders=/tenantId,Invoices=/tenantId',
@@ -24,12 +24,9 @@ export const shardsMapCreate = defineOperation({
     map: z.string().min(1).describe('name of the new map'),
     kind: z.enum(['list', 'range']).describe('list: a mapping has one key; range: a mapping has all keys of a range'),
     keyType: z.enum(keyTypes).describe('type of the keys. Ranges can’t have keys of type text'),
-    sharded: z.string().describe('containers with the path of the key: NAME=/PATH, several with commas'),
-    reference: z.string().optional().describe('containers that every shard has in full, several with commas'),
-    fenced: z
-      .string()
-      .optional()
-      .describe('sharded containers with fenced writes, several with commas. List maps only'),
+    sharded: required('containers with the path of the key: NAME=/PATH, several with commas'),
+    reference: optional('containers that every shard has in full, several with commas'),
+    fenced: optional('sharded containers with fenced writes, several with commas. List maps only'),
   }),
   plan: async (asked, context) => {
     const { map, kind, keyType } = asked;
@@ -77,8 +74,7 @@ function schemaOf({ sharded, reference, fenced }: Containers): ShardSchema {
 }
 
 export const shardsMapDelete = defineOperation({
-  noun: 'shards map',
-  verb: 'delete',
+  name: 'shards map delete',
   summary: 'Delete a shard map that has no shards',
   examples: ['millrace shards map delete tenants --dry-run', 'millrace shards map delete tenants --yes'],
   effect: 'destroys',

@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { encodeKey } from '../../shards/keys/key-type.ts';
 import type { KeySpan } from '../../shards/keys/spans.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import { defineOperation } from '../operation.ts';
 import { type KeysInput, keysInput, mapInput } from './inputs.ts';
-import { keyOf } from '../../procedures/shards/keys.ts';
+import { spanOf } from '../../procedures/move/spans.ts';
 import { type Moved, moveMapping, planMove } from '../../procedures/move/move.ts';
 import type { MoveOptions } from '../../procedures/move/options.ts';
 import {
@@ -18,16 +17,13 @@ import {
   moveTargetOf,
 } from './moving-verbs.ts';
 import { healMap } from '../../procedures/shards/open.ts';
-import { mappingNamed } from './select.ts';
+import { mappingNamed, selectedKeysOf } from './select.ts';
 
 /** The range of the flags, on a range map; undefined: a single mapping moves. */
-function rangeOf({ kind, keyType }: MoveOptions['map'], { key, low, high }: KeysInput): KeySpan | undefined {
-  if (kind !== 'range' || key !== undefined || (low === undefined && high === undefined)) return undefined;
-  const code = (flag: string, text: string): string => encodeKey(keyType, keyOf(keyType, flag, text));
-  const range: KeySpan = {
-    low: low === undefined ? '' : code('low', low),
-    ...(high !== undefined && { high: code('high', high) }),
-  };
+function rangeOf(map: MoveOptions['map'], given: KeysInput): KeySpan | undefined {
+  const { key, low, high } = given;
+  if (map.kind !== 'range' || key !== undefined || (low === undefined && high === undefined)) return undefined;
+  const range = spanOf(map, selectedKeysOf(map, given));
   // The move would split a mapping before it found out.
   if (range.high !== undefined && range.high <= range.low)
     throw operationsError('input-invalid', `--low ${low} is not below --high ${high}`, {
@@ -39,8 +35,7 @@ function rangeOf({ kind, keyType }: MoveOptions['map'], { key, low, high }: Keys
 const mappingOf = async ({ map }: MoveOptions, given: KeysInput) => mappingNamed(map, await map.inspect(), given);
 
 export const shardsMove = defineOperation({
-  noun: 'shards',
-  verb: 'move',
+  name: 'shards move',
   summary: 'Move the keys of a mapping with their documents to another shard while applications write them',
   examples: [
     'millrace shards move tenants --key 4711 --to east --dry-run',

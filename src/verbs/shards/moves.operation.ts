@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { named } from '../flags.ts';
 import { systemClock } from '../../base/clock.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
-import { textTable } from '../../procedures/table.ts';
+import { agoText, textTable } from '../../procedures/table.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { mapInput } from './inputs.ts';
 import { type Moved, cancelMove } from '../../procedures/move/move.ts';
@@ -79,8 +80,7 @@ async function shardNames({ map }: MoveOptions): Promise<(id: string) => string>
 }
 
 export const shardsMoves = defineOperation({
-  noun: 'shards',
-  verb: 'moves',
+  name: 'shards moves',
   summary: 'List the moves of a shard map, or cancel one before the map gives its keys to the target',
   examples: [
     'millrace shards moves tenants',
@@ -92,7 +92,7 @@ export const shardsMoves = defineOperation({
   argument: 'map',
   input: z.object({
     ...mapInput,
-    cancel: z.string().min(1).optional().describe('id of a move: it ends, and its copies are removed'),
+    cancel: named('id of a move: it ends, and its copies are removed'),
     ...cancelInput,
   }),
   plan: async ({ map, cancel: id, takeOver }, context) => ({
@@ -172,7 +172,7 @@ const sayMoves = (map: string, moves: Awaited<ReturnType<typeof listed>>): strin
             one.from,
             one.to,
             one.range ? `${one.step}, ${one.range.moved} of ${one.range.total} keys` : one.step,
-            one.startedAt,
+            agoText(one.startedAt),
             one.parked.length,
           ]),
         ),

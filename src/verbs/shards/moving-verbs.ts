@@ -1,6 +1,7 @@
 // What the verbs that move documents have in common: their flags, the services they need, their plans and results.
 import type { Container } from '@azure/cosmos';
 import { z } from 'zod';
+import { flag } from '../flags.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { requireShardMaps, resourceName } from '../../base/settings.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -8,10 +9,10 @@ import { erasuresUnderWay } from '../../engine/erasures/record.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import type { Shard, ShardLocation } from '../../shards/index.ts';
 import { type KeySpan, spansOverlap } from '../../shards/keys/spans.ts';
-import { MAP_CONTAINER, shownLocation } from '../../shards/map/documents.ts';
+import { shownLocation } from '../../shards/map/documents.ts';
 import { span } from '../../shards/map/values.ts';
 import { openStore } from '../../runtime/archives.ts';
-import { recoveriesUnderWay } from '../../procedures/lock.ts';
+import { recoveriesUnderWay } from '../../procedures/journal/lock.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { secondsToWrite } from '../../procedures/seconds.ts';
 import { plural } from '../../procedures/table.ts';
@@ -22,7 +23,7 @@ import { type MoveOptions, touchedBy } from '../../procedures/move/options.ts';
 import { spanOf } from '../../procedures/move/spans.ts';
 import { PAUSE_PARTS, type PauseParts } from '../../procedures/move/switch/pause.ts';
 import { cutTo, moveRange } from '../../procedures/move/range/move-range.ts';
-import { mapNamed, openManager } from '../../procedures/shards/open.ts';
+import { openMap, openPlaces } from '../../procedures/shards/open.ts';
 import { shardNamed } from './select.ts';
 
 /** To read a document from the feed, copy it, renew the copy, mark it and delete it; with the comparisons. */
@@ -36,16 +37,15 @@ const patience = z
   .min(0)
   .optional()
   .describe('seconds to wait for hosts, and for silent routers in all (default: 600)');
-const takeOver = z
-  .boolean()
-  .default(false)
-  .describe('go on at once with a move whose process has just died (default: after 30 s in which it stored nothing)');
+const takeOver = flag(
+  'go on at once with a move whose process has just died (default: after 30 s in which it stored nothing)',
+);
 
 const graceInput = z
   .number()
   .min(0)
   .optional()
-  .describe('seconds after the flip in which late writes on the source are carried over (default: 150)');
+  .describe('seconds after the switch in which late writes on the source are carried over (default: 150)');
 
 const timesInput = {
   endpoint: address.optional().describe('account of that shard (default: the account of the shard maps)'),
@@ -91,8 +91,7 @@ export async function moveOptions(
   const maps = requireShardMaps(settings);
   const services = await workspace.services();
   const endpointOf = ({ endpoint = maps.endpoint }: ShardLocation): string => endpoint;
-  const manager = await openManager(context);
-  const map = await mapNamed(manager, name);
+  const [map, { maps: container }] = [await openMap(context, name), await openPlaces(context)];
   const opened = new Map<string, ReturnType<MoveOptions['connect']>>();
   for (const { location } of await map.shards()) {
     const at = { database: location.database, endpoint: endpointOf(location) };
@@ -105,9 +104,7 @@ export async function moveOptions(
   };
   return {
     map,
-    maps: services.places
-      .connect({ database: maps.database, endpoint: maps.endpoint }, { purpose: 'administration' })
-      .container(MAP_CONTAINER),
+    maps: container,
     connect,
     endpointOf,
     stateContainer: settings.stateContainer,
@@ -264,11 +261,11 @@ export const formatMoved = ({
       (archived === 0 ? '' : `; ${plural(archived, 'archived document')} taken along`) +
       (letters === 0 ? '' : `; ${plural(letters, 'dead letter')} taken along`) +
       `${pausedMs === undefined ? '' : `; writes were held for ${(pausedMs / 1_000).toFixed(2)} s at most`}.`,
-    ...(pause ? [`  The change-over that succeeded, in ms: ${partsOf(pause)}`] : []),
+    ...(pause ? [`  The switch that succeeded, in ms: ${partsOf(pause)}`] : []),
     ...(tries > 1 ? [`  It took ${tries} tries; writes went on between them.`] : []),
     ...parked.map(
       (one) =>
-        `  ${shownMove(one)} was written on ${from} after the flip: \`millrace shards check\` shows both versions.`,
+        `  ${shownMove(one)} was written on ${from} after the switch: \`millrace shards check\` shows both versions.`,
     ),
   ].join('\n');
 

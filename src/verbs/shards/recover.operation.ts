@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { optional } from '../flags.ts';
 import type { RepairChoice, RepairProgress, Shard, ShardLocation, ShardMap } from '../../shards/index.ts';
-import { MAP_CONTAINER, shownLocation } from '../../shards/map/documents.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { shownLocation } from '../../shards/map/documents.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
@@ -20,18 +21,14 @@ const input = z.object({
     .describe('repair what differs too. map: the map is right; shard: the local map of the shard is right'),
   ...shardFilter,
   ...keysInput,
-  rebuild: z
-    .string()
-    .optional()
-    .describe(
-      'of a map that was lost: make it again before, without locks, from the local maps of all its shards: DATABASE or DATABASE@ENDPOINT, several with commas',
-    ),
+  rebuild: optional(
+    'of a map that was lost: make it again before, without locks, from the local maps of all its shards: DATABASE or DATABASE@ENDPOINT, several with commas',
+  ),
 });
 type Input = z.output<typeof input>;
 
 export const shardsRecover = defineOperation({
-  noun: 'shards',
-  verb: 'recover',
+  name: 'shards recover',
   summary:
     'Recover a shard map: finish or undo pending operations, bring keys online that a dead mover left, repair differences, rebuild it',
   examples: [
@@ -78,10 +75,9 @@ export const shardsRecover = defineOperation({
       const before = pendingOf(await map.inspect());
       await map.settle();
       const online = await healMap(context, map);
-      const { database, connect } = await openPlaces(context);
+      const { maps, connect } = await openPlaces(context);
       const { stateContainer } = context.workspace.settings();
       const { signal, clock } = context;
-      const maps = database.container(MAP_CONTAINER);
       const epochs = await forgetHeld({ map, maps, signal, clock }, connect, stateContainer);
       const repaired = asked.from === undefined ? 0 : await repair(map, asked, context);
       const now = await map.inspect();
@@ -128,6 +124,6 @@ async function shardsOf(map: ShardMap, { shard, endpoint }: Input): Promise<Shar
 
 const locationsOf = (text: string): ShardLocation[] =>
   listOf(text).map((part) => {
-    const [, database = part, endpoint] = /^(.+)@(https?:.+)$/.exec(part) ?? [];
+    const [, database = part, endpoint] = /^(.+)@(https?:.+)$/s.exec(part) ?? [];
     return { database, ...(endpoint !== undefined && { endpoint }) };
   });

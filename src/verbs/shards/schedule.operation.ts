@@ -1,19 +1,19 @@
 import { z } from 'zod';
+import { required } from '../flags.ts';
 import { systemClock } from '../../base/clock.ts';
 import { type Period as MapPeriod, type ShardSchedule, ensureScheduled } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { assertSchedule, periodsOf } from '../../shards/map/schedule.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { textTable } from '../../procedures/table.ts';
 import { address, mapInput } from './inputs.ts';
-import { healMap, mapNamed, openManager } from '../../procedures/shards/open.ts';
+import { healMap, openMap } from '../../procedures/shards/open.ts';
 import { locationOf } from './select.ts';
 
 export const shardsSchedule = defineOperation({
-  noun: 'shards',
-  verb: 'schedule',
+  name: 'shards schedule',
   summary: 'Create the shards and mappings of this day, month or year and of those ahead; their databases must exist',
   examples: ['millrace shards schedule orders --every month --ahead 2 --shard orders-{yyyy}-{mm}'],
   effect: 'changes',
@@ -22,11 +22,11 @@ export const shardsSchedule = defineOperation({
     ...mapInput,
     every: z.enum(['day', 'month', 'year']).describe('the time that one shard has'),
     ahead: z.int().min(1).max(60).default(2).describe('how many periods after this one to map'),
-    shard: z.string().describe('database of a period, with its first day in the places {yyyy}, {mm} and {dd}'),
+    shard: required('database of a period, with its first day in the places {yyyy}, {mm} and {dd}'),
     endpoint: address.optional().describe('account of the shards (default: the account of the shard maps)'),
   }),
   plan: async (asked, context) => {
-    const map = await mapNamed(await openManager(context), asked.map);
+    const map = await openMap(context, asked.map);
     assertSchedule(map, scheduleOf(asked), nowOf(context));
     const periods = periodsOf(scheduleOf(asked), nowOf(context));
     const steps = periods.map(
@@ -36,7 +36,7 @@ export const shardsSchedule = defineOperation({
     return { steps, ru: 0 };
   },
   run: async (asked, context) => {
-    const map = await mapNamed(await openManager(context), asked.map);
+    const map = await openMap(context, asked.map);
     return audited(context, 'shards schedule', asked, async () => {
       await healMap(context, map);
       const periods = await ensureScheduled(map, scheduleOf(asked), nowOf(context));

@@ -13,7 +13,7 @@ const shardOf = ({ added, removed }: ChangeResult): string => {
 };
 
 export const shardsAdd = defineChange({
-  verb: 'add',
+  name: 'shards add',
   summary: 'Add a database to a map as a shard; it must exist, with the containers of the map’s schema',
   examples: [
     'millrace shards add tenants --shard west --dry-run',
@@ -28,7 +28,7 @@ export const shardsAdd = defineChange({
 });
 
 export const shardsRemove = defineChange({
-  verb: 'remove',
+  name: 'shards remove',
   summary: 'Remove a shard without mappings from a map; its database stays',
   examples: ['millrace shards remove tenants --shard west'],
   input: z.object({ ...mapInput, ...shardInput, ...changeInput }),
@@ -42,7 +42,7 @@ export const shardsRemove = defineChange({
 });
 
 export const shardsDetach = defineChange({
-  verb: 'detach',
+  name: 'shards detach',
   summary: 'Detach a shard whose database is lost: its mappings stay, and changes of other shards don’t wait for it',
   examples: ['millrace shards detach tenants --shard west'],
   input: z.object({ ...mapInput, ...shardInput, ...stopInput, ...changeInput }),
@@ -59,7 +59,7 @@ export const shardsDetach = defineChange({
 });
 
 export const shardsAttach = defineChange({
-  verb: 'attach',
+  name: 'shards attach',
   summary:
     'Attach a detached shard, also at another location, or take a shard into a map that was lost and created again',
   examples: [

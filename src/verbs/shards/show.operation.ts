@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import { defineOperation } from '../operation.ts';
-import { type DrawnLine, pendingOf, sayPending, strip, tableOf, withGaps } from './draw.ts';
+import { type DrawnLine, pendingOf, sayPending, tableOf, withGaps } from './draw.ts';
 import { keysInput, mapInput, shardFilter } from './inputs.ts';
-import { mapNamed, openManager } from '../../procedures/shards/open.ts';
+import { openMap } from '../../procedures/shards/open.ts';
 import { shardMappingRow, shardRow, shownShard } from './rows.ts';
 import { mappingNamed, shardNamed } from './select.ts';
 
 export const shardsShow = defineOperation({
-  noun: 'shards',
-  verb: 'show',
+  name: 'shards show',
   summary: 'Show a shard map: its mappings in the order of their keys, with shard, status and lock, and its gaps',
   examples: [
     'millrace shards show tenants',
@@ -24,8 +23,7 @@ export const shardsShow = defineOperation({
     most: z.int().min(1).default(200).describe('how many lines of mappings and gaps to show'),
   }),
   run: async ({ map: name, key, shard, endpoint }, context) => {
-    const manager = await openManager(context);
-    const map = await mapNamed(manager, name);
+    const map = await openMap(context, name);
     const now = await map.inspect();
     const only = shard === undefined ? undefined : shardNamed(map, now, { shard, endpoint });
     const chosen = key === undefined ? now.mappings : [await mappingNamed(map, now, { key })];
@@ -58,7 +56,6 @@ export const shardsShow = defineOperation({
     const lines: readonly DrawnLine[] = gaps.length > 0 ? withGaps({ keyType }, mappings) : mappings;
     return [
       `${map}: a ${kind} map of ${keyType} keys. Sharded: ${sharded.join(', ')}${reference}${fenced}`,
-      ...(lines.length > 1 ? strip(lines.slice(0, most)) : []),
       ...(lines.length > 0 ? tableOf(lines, most) : ['No mapping: no key has a shard.']),
       ...(key === undefined && unused.length > 0
         ? [`Shards without these keys: ${unused.map(shownShard).join(', ')}`]

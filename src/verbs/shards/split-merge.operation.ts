@@ -1,9 +1,10 @@
 // The verbs that cut a mapping and join two. With `--to` they move the documents too, in batches.
 import { z } from 'zod';
+import { required } from '../flags.ts';
 import type { KeySpan } from '../../shards/keys/spans.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { encodeKey } from '../../shards/keys/key-type.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
@@ -29,7 +30,7 @@ import { healMap } from '../../procedures/shards/open.ts';
 import { mappingNamed, neighboursAt } from './select.ts';
 
 const splitting = changingMap({
-  verb: 'split',
+  name: 'shards split',
   summary:
     'Split the mapping that has a key into two: below the key, and from the key on. With --to move the upper one with its documents',
   examples: [
@@ -39,7 +40,7 @@ const splitting = changingMap({
   ],
   input: z.object({
     ...mapInput,
-    at: z.string().describe('first key of the upper half'),
+    at: required('first key of the upper half'),
     ...ownerInput,
     ...changeInput,
   }),
@@ -57,13 +58,13 @@ const splitting = changingMap({
 const both = ({ added }: ChangeResult): string => added.mappings.map(({ keys }) => keys).join(' and ');
 
 const merging = changingMap({
-  verb: 'merge',
+  name: 'shards merge',
   summary:
     'Merge the two mappings that meet at a key: they are on one shard, in one status. With --to move them there first',
   examples: ['millrace shards merge tenants --at 5000', 'millrace shards merge tenants --at 5000 --to west'],
   input: z.object({
     ...mapInput,
-    at: z.string().describe('the key at which the lower mapping ends and the upper one begins'),
+    at: required('the key at which the lower mapping ends and the upper one begins'),
     ...ownerInput,
     ...changeInput,
   }),

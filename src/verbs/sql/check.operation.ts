@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import type { CheckedStatement } from '../../sql-check/report.ts';
+import { flag, optional } from '../flags.ts';
+import type { CheckedStatement } from '../../sql-check/check-file.ts';
 import { defineOperation } from '../operation.ts';
 import { clip, plural } from '../../procedures/table.ts';
 import { ownTables } from '../../procedures/sql/own-tables.ts';
@@ -9,8 +10,7 @@ import { readSql } from '../../procedures/sql/read-sql.ts';
 const VERDICTS = { safe: 'safe', leaks: 'LEAKS', unknown: 'I don’t know' } as const;
 
 export const sqlCheck = defineOperation({
-  noun: 'sql',
-  verb: 'check',
+  name: 'sql check',
   summary: 'Check which queries of SQL files can see another tenant’s rows, and where Citus runs them',
   examples: [
     'millrace sql check queries.sql --ddl schema.sql',
@@ -27,22 +27,15 @@ export const sqlCheck = defineOperation({
       .array(z.string())
       .min(1)
       .describe('files with queries; tables that a file creates are there for its own later statements'),
-    ddl: z
-      .string()
-      .optional()
-      .describe(
-        'file with CREATE TABLE, CREATE VIEW, create_distributed_table(…), create_reference_table(…) (default: the tables of the pipeline)',
-      ),
-    tenant: z
-      .string()
-      .optional()
-      .describe('the tenant column (default: the commonest distribution column; of the pipeline’s tables its tenant)'),
-    strict: z.boolean().default(false).describe('exit with 1 too if the check doesn’t know whether a query is safe'),
-    quiet: z.boolean().default(false).describe('leave out the queries that are safe'),
-    explain: z
-      .boolean()
-      .default(false)
-      .describe('say what restricts each table of each query, and by what Citus finds its shards'),
+    ddl: optional(
+      'file with CREATE TABLE, CREATE VIEW, create_distributed_table(…), create_reference_table(…) (default: the tables of the pipeline)',
+    ),
+    tenant: optional(
+      'the tenant column (default: the commonest distribution column; of the pipeline’s tables its tenant)',
+    ),
+    strict: flag('exit with 1 too if the check doesn’t know whether a query is safe'),
+    quiet: flag('leave out the queries that are safe'),
+    explain: flag('say what restricts each table of each query, and by what Citus finds its shards'),
     line: z.int().min(1).optional().describe('only the statement that begins at this line or is the last before it'),
   }),
   run: async ({ files, ddl, tenant, strict, line }, { workspace }) => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { optional } from '../flags.ts';
 import type { Content } from '../../pipeline/tables/ddl.ts';
 import type { TableLayout } from '../../pipeline/tables/layout.ts';
 import type { Database, Session } from '../../postgres/database.ts';
@@ -8,15 +9,14 @@ import { removeUndeclared, removeUnused, undeclaredContents, unusedContents } fr
 import { type ListedContent, listedContents, sharedLock } from '../../access/tables/contents.ts';
 import { countOld, prune } from '../../access/tables/guards.ts';
 import { suggestion } from '../../base/near.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
 import { sqlWhileLocked } from '../../procedures/sql/while-locked.ts';
 
 export const sqlClean = defineOperation({
-  noun: 'sql',
-  verb: 'clean',
+  name: 'sql clean',
   summary: 'Drop tables that nothing reads or writes, and forget documents that were deleted long ago',
   examples: [
     'millrace sql clean --dry-run',
@@ -26,10 +26,7 @@ export const sqlClean = defineOperation({
   shards: 'itself',
   effect: 'destroys',
   input: z.object({
-    undeclared: z
-      .string()
-      .optional()
-      .describe('also drop the tables and views of this projection, which the pipeline doesn’t declare'),
+    undeclared: optional('also drop the tables and views of this projection, which the pipeline doesn’t declare'),
   }),
   plan: async ({ undeclared }, { workspace, signal }) => {
     const layouts = layoutsOf(await workspace.pipeline());

@@ -2,15 +2,14 @@ import { z } from 'zod';
 import { layoutsOf } from '../../runtime/tables.ts';
 import { failure } from '../../postgres/failure.ts';
 import { type MigrationStep, planMigration } from '../../access/tables/migration.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import type { Context } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
 import { migrateTables } from '../../procedures/sql/migrate.ts';
 
 export const sqlMigrate = defineOperation({
-  noun: 'sql',
-  verb: 'migrate',
+  name: 'sql migrate',
   summary: 'Create the tables of the pipeline in PostgreSQL, or add the columns that are new',
   examples: ['millrace sql migrate --dry-run', 'millrace sql migrate --env production'],
   shards: 'itself',

@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { systemClock } from '../../base/clock.ts';
 import { ErasureRecords, erasing } from '../../engine/erasures/record.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { defineOperation } from '../operation.ts';
 import { askedTenant } from '../../procedures/tenants/tenant-flag.ts';
 import { whileNoOtherErases } from '../../procedures/erase/erase.ts';
@@ -11,8 +10,7 @@ import { operationsError } from '../../procedures/errors.ts';
 
 export const tenantsAdmit = defineOperation({
   shards: 'itself',
-  noun: 'tenants',
-  verb: 'admit',
+  name: 'tenants admit',
   summary: 'Admit an erased tenant again, or one whose erasure has removed nothing yet',
   examples: ['millrace tenants admit store-1'],
   effect: 'changes',
@@ -24,7 +22,7 @@ export const tenantsAdmit = defineOperation({
     const asked = askedTenant(loaded, tenant, 'the tenant');
     const { state } = (await workspace.services()).global;
     const records = new ErasureRecords(state, loaded.pipeline.name);
-    const of = { state, pipeline: loaded.pipeline.name, actor, holder: randomUUID(), clock, signal };
+    const of = { state, pipeline: loaded.pipeline.name, actor, clock, signal };
     return whileNoOtherErases(of, async () => {
       const record = erasing(await records.read(), asked.tenant);
       if (!record)

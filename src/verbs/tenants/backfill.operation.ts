@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { optional } from '../flags.ts';
 import { suggestion } from '../../base/near.ts';
 import { resourceName } from '../../base/settings.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import { operationsError } from '../../procedures/errors.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { type Context, partsOf } from '../../procedures/context.ts';
@@ -14,20 +15,14 @@ import { planBackfill } from '../../procedures/backfill/plan.ts';
 
 const input = z.object({
   container: resourceName('A container name').describe('the container whose documents lack the tenant field'),
-  from: z
-    .string()
-    .optional()
-    .describe(
-      'the field that has the tenant, with dots for deeper ones: FIELD of the same document; with --by, CONTAINER.FIELD of another one',
-    ),
-  by: z
-    .string()
-    .optional()
-    .describe(
-      'how to find the other document: the field that has its id, or pairs such as id=customerId,region=country for its id and its partition key (default for a key field: the field of the same name)',
-    ),
-  value: z.string().optional().describe('the one tenant of all these documents, as text'),
-  type: z.string().optional().describe('only documents of this type'),
+  from: optional(
+    'the field that has the tenant, with dots for deeper ones: FIELD of the same document; with --by, CONTAINER.FIELD of another one',
+  ),
+  by: optional(
+    'how to find the other document: the field that has its id, or pairs such as id=customerId,region=country for its id and its partition key (default for a key field: the field of the same name)',
+  ),
+  value: optional('the one tenant of all these documents, as text'),
+  type: optional('only documents of this type'),
   patience: z
     .number()
     .min(0)
@@ -64,8 +59,7 @@ function assertType({ model }: LoadedPipeline, container: string, type: string |
 
 export const tenantsBackfill = defineOperation({
   shards: 'one',
-  noun: 'tenants',
-  verb: 'backfill',
+  name: 'tenants backfill',
   summary: 'Write the tenant field into documents that lack it, while applications write; resumable',
   examples: [
     'millrace tenants backfill --container Orders --from shop.storeId --dry-run',

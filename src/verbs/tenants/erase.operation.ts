@@ -1,12 +1,13 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { flag, named } from '../flags.ts';
 import { systemClock } from '../../base/clock.ts';
 import { isOfTenants } from '../../pipeline/tenant.ts';
 import { ErasureRecords, erasing } from '../../engine/erasures/record.ts';
 import { stopBoundMs } from '../../engine/erasures/stop.ts';
 import { storeToErase } from '../../runtime/archives.ts';
 import { READ_LAG_MS } from '../../runtime/open-engine.ts';
-import { audited } from '../../procedures/audit/record.ts';
+import { audited } from '../../procedures/journal/runs.ts';
 import type { Context, Plan } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../../procedures/table.ts';
@@ -28,8 +29,7 @@ const RU_A_DOCUMENT = 10;
 
 export const tenantsErase = defineOperation({
   shards: 'itself',
-  noun: 'tenants',
-  verb: 'erase',
+  name: 'tenants erase',
   summary: 'Erase a tenant from containers, tables, archive, dead letters and jobs, and certify it; resumable',
   examples: [
     'millrace tenants erase store-1 --dry-run',
@@ -42,12 +42,8 @@ export const tenantsErase = defineOperation({
   argument: 'tenant',
   input: z.object({
     tenant: z.string().min(1).describe('the tenant, as its documents name it'),
-    out: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('file for the certificate, JSON; it is stored in the state container too'),
-    force: z.boolean().default(false).describe('replace the file if it exists'),
+    out: named('file for the certificate, JSON; it is stored in the state container too'),
+    force: flag('replace the file if it exists'),
   }),
   plan: async ({ tenant }, context) => planOf(tenant, await partsFor(tenant, context), context),
   run: async ({ tenant, out, force }, context) => {
@@ -94,9 +90,8 @@ async function partsFor(tenant: string, { workspace, signal, clock = systemClock
   const jobs = workspace.settings().jobsUrl === undefined ? undefined : await workspace.jobs();
   const settings = workspace.settings();
   const places = (): Promise<ErasePlaces> => tenantPlaces({ settings, services, loaded }, signal);
-  const { all } = await places();
-  const shards = async () => all.slice(1).map((at) => at.services);
-  const store = await storeToErase(loaded.pipeline.shards ? { ...services, shards } : services, signal);
+  const [home] = (await places()).all;
+  const store = await storeToErase(home.services, signal);
   const still = async (): Promise<void> => void (await assertStill({ settings, services, loaded }, asked, signal));
   return {
     loaded,

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { flag } from '../flags.ts';
 import { systemClock } from '../../base/clock.ts';
 import { storeIfNeeded } from '../../runtime/archives.ts';
 import { operationsError } from '../../procedures/errors.ts';
@@ -16,8 +17,7 @@ import { unknownTenant } from '../../procedures/erase/unknown.ts';
 
 export const tenantsExport = defineOperation({
   shards: 'itself',
-  noun: 'tenants',
-  verb: 'export',
+  name: 'tenants export',
   summary: 'Export the documents of a tenant, hot and cold, and its dead letters, as JSON lines',
   examples: [
     'millrace tenants export store-1 --out store-1.jsonl',
@@ -30,7 +30,7 @@ export const tenantsExport = defineOperation({
   input: z.object({
     tenant: z.string().min(1).describe('the tenant, as its documents name it'),
     out: z.string().min(1).default('-').describe('file to write; - is standard output'),
-    force: z.boolean().default(false).describe('replace the file if it exists'),
+    force: flag('replace the file if it exists'),
   }),
   run: async ({ tenant, out, force }, context) => {
     const { workspace, signal, screen, clock = systemClock } = context;
@@ -42,8 +42,7 @@ export const tenantsExport = defineOperation({
     const parts = { settings: workspace.settings(), services, loaded };
     const assertUnmoved = await assertStill(parts, asked, signal);
     const { all: places } = await tenantPlaces(parts, signal);
-    const everywhere = { ...services, shards: async () => places.slice(1).map((at) => at.services) };
-    const store = loaded.pipeline.archives.length > 0 ? await storeIfNeeded(everywhere, signal) : undefined;
+    const store = loaded.pipeline.archives.length > 0 ? await storeIfNeeded(places[0].services, signal) : undefined;
     const header: ExportHeader = {
       export: {
         format: 1,

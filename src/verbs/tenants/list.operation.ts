@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { optional } from '../flags.ts';
 import { systemClock } from '../../base/clock.ts';
 import { suggestion } from '../../base/near.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -22,8 +23,7 @@ export interface ListedTenants extends Sizes {
 
 export const tenantsList = defineOperation({
   shards: 'every',
-  noun: 'tenants',
-  verb: 'list',
+  name: 'tenants list',
   summary: 'List the largest tenants: documents, bytes, RU, dead letters, and what comes near 20 GB',
   examples: [
     'millrace tenants list',
@@ -34,7 +34,7 @@ export const tenantsList = defineOperation({
   effect: 'reads',
   bulk: true,
   input: z.object({
-    container: z.string().optional().describe('one container (default: all that belong to tenants)'),
+    container: optional('one container (default: all that belong to tenants)'),
     most: z.int().min(1).max(10_000).default(20).describe('how many tenants to list, those with the most documents'),
   }),
   run: async ({ container, most }, { workspace, signal, screen, clock = systemClock }): Promise<ListedTenants> => {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { TableSpec } from '../../../src/pipeline/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { usePglite } from '../../support/pglite-stage.ts';
-import { compareDeployed, tablesThatDiffer } from '../../../src/host/http/readiness.ts';
+import { compareDeployed, tablesThatDiffer } from '../../../src/host/http/compare-deployed.ts';
 import { migrateTables } from '../../../src/procedures/sql/migrate.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';

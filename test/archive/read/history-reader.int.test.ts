@@ -10,6 +10,7 @@ import { suiteSeed } from '../../support/seed.ts';
 import { type ArchiveStage, SIGNAL, archiveStage, collect, order } from '../stage.ts';
 
 const SEED = suiteSeed();
+const OWN_TYPES = ['millrace.tombstone', 'millrace.contribution', 'millrace.pending', 'millrace.restoring'];
 
 let azurite: Azurite;
 let service: BlobServiceClient;
@@ -71,6 +72,10 @@ test('a document is read from its container, then from the archive, and again fr
 
   await stage.orders.item('a', 't').delete();
   expect(await history.read('Orders', 't', 'a')).toBeUndefined();
+  for (const type of OWN_TYPES) {
+    await stage.orders.items.upsert({ ...order('a'), type });
+    expect(await history.read('Orders', 't', 'a')).toBeUndefined();
+  }
   expect(await history.read('Orders', 't', 'never')).toBeUndefined();
   expect(await history.read('Orders', 'another tenant', 'a')).toBeUndefined();
 });

@@ -29,7 +29,7 @@ test('a neighbour’s lease says nothing', () => {
   expect(acknowledgedBy([lease('', '40', '"9"'), lease('40', 'FF', '"5"')], { min: '', max: '40' })).toBe(9);
 });
 
-test('positions are read before the backlog, and this before dead letters', async () => {
+test('positions are read before the queues, and this before dead letters', async () => {
   const order: string[] = [];
   const letter = { container: 'C', key: ['k', 1], id: 'parked' } as unknown as DeadLetter;
   const gate = await openGate(
@@ -45,15 +45,15 @@ test('positions are read before the backlog, and this before dead letters', asyn
           return [letter];
         },
       },
-      backlog: {
+      deferred: {
         tenants: async () => {
-          order.push('backlog');
+          order.push('deferred');
           return new Set(['k']);
         },
       },
     },
   );
-  expect(order).toEqual(['leases', 'backlog', 'dead letters']);
+  expect(order).toEqual(['leases', 'deferred', 'dead letters']);
   expect(gate.parked({ container: 'C', key: ['k', 1], id: 'parked' })).toBe(true);
   expect(gate.parked({ container: 'C', key: ['other', 1], id: 'parked' })).toBe(false);
   expect(gate.waits({ container: 'C', key: ['k', 2], id: 'any' })).toBe(true);

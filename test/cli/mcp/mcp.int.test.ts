@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -36,6 +36,8 @@ const TOOLS = [
 ];
 
 let folder: string;
+/** The pipeline folder of the server. */
+let startedFor: string;
 let client: Client;
 let wire: { readonly toServer: PassThrough; readonly fromServer: PassThrough; readonly log: PassThrough };
 let served: Promise<void>;
@@ -45,13 +47,15 @@ const pipeline = (code: string): void => writeFileSync(join(folder, 'pipeline.ts
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-mcp-'));
+  startedFor = '.';
   for (const name of ['cosmosdb_requirements.md', 'cosmosdb_data_model.md'])
     cpSync(join(FLIGHTS, name), join(folder, name));
   wire = { toServer: new PassThrough(), fromServer: new PassThrough(), log: new PassThrough() };
   served = serveTools({
     tools: toolsOf(everyOperation),
     version: '1.2.3-test',
-    run: (call, signal) => callInThread({ ...call, workspace: { directory: folder, pipeline: '.' } }, signal, wire.log),
+    run: (call, signal) =>
+      callInThread({ ...call, workspace: { directory: folder, pipeline: startedFor } }, signal, wire.log),
     input: wire.toServer,
     output: wire.fromServer,
     log: wire.log,
@@ -106,14 +110,7 @@ describe('the tools', () => {
     // With this field it would end a move.
     expect(tools.find(({ name }) => name === 'shards_moves')?.inputSchema.properties).not.toHaveProperty('cancel');
     const check = tools.find(({ name }) => name === 'model_check');
-    expect(Object.keys(check?.inputSchema.properties ?? {})).toEqual([
-      'directory',
-      'profile',
-      'price',
-      'settings',
-      'failOn',
-      'explain',
-    ]);
+    expect(Object.keys(check?.inputSchema.properties ?? {})).toEqual(['failOn', 'explain']);
   });
 
   it('the tools leave out a verb that changes something, even if the list names it', () => {
@@ -124,7 +121,8 @@ describe('the tools', () => {
 
   it('the tools answer with the result of the verb, as text and as JSON', async () => {
     await connect();
-    const { isError, said, structured } = await call('model_check', { directory: FLIGHTS, failOn: 'error' });
+    startedFor = FLIGHTS;
+    const { isError, said, structured } = await call('model_check', { failOn: 'error' });
     const byCli = await cli(['model', 'check', FLIGHTS, '--fail-on', 'error', '--json'], { directory: folder });
     expect(isError).toBe(false);
     expect(structured).toEqual({ ok: true, result: JSON.parse(byCli.stdout) as unknown });
@@ -145,6 +143,26 @@ describe('the tools', () => {
   });
 });
 
+it('the tools run the code of the folder that the server was started for, and of no other', async () => {
+  await connect();
+  const { tools } = await client.listTools();
+  const fields = tools.flatMap(({ inputSchema }) => Object.values(inputSchema.properties ?? {}));
+  expect(
+    fields.filter((field) => /\b(file|folder|path)\b/i.test(String((field as { description?: string }).description))),
+  ).toEqual([]);
+  const other = mkdtempSync(join(tmpdir(), 'millrace-other-'));
+  const mark = join(other, 'ran');
+  cpSync(folder, other, { recursive: true });
+  writeFileSync(
+    join(other, 'pipeline.ts'),
+    `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(mark)}, '');`,
+  );
+  for (const name of ['model_check', 'model_cost', 'model_review', 'model_prove'])
+    expect((await call(name, { directory: other })).structured.error?.code).toBe('input-invalid');
+  expect(existsSync(mark)).toBe(false);
+  rmSync(other, { recursive: true });
+});
+
 it('a call that hangs ends when it is cancelled', async () => {
   pipeline("console.log('it hangs'); await new Promise((resolve) => setTimeout(resolve, 2 ** 30));");
   const cancel = new AbortController();
@@ -158,7 +176,7 @@ describe('an error of a tool names cause and remedy', () => {
   it.each([
     ['model_chek', {}, 'not-found', /did you mean model_check\?\nUse one of: .*model_check/],
     ['projections_rebuild', {}, 'not-found', /There is no tool projections_rebuild/],
-    ['model_check', { sarif: true }, 'input-invalid', /model_check has no field sarif\nUse one of: directory/],
+    ['model_check', { fix: true }, 'input-invalid', /model_check has no field fix\nUse one of: failOn/],
     ['model_check', { failOn: 'never' }, 'input-invalid', /fail-on: .*"error"\|"warning"/],
     ['model_check', { explain: 'unheard' }, 'not-found', /There is no rule unheard/],
     ['plan', {}, 'pipeline-missing', /There is no pipeline/],

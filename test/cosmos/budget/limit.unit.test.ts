@@ -39,7 +39,7 @@ function spender(
       const cost = charge();
       so.spent += cost;
       so.requests += 1;
-      grant.settle(cost);
+      grant.account(cost);
     }
   };
   void work();
@@ -124,7 +124,7 @@ test('a 429 takes the rate down once a second, and it comes back', async () => {
   const clock = new ManualClock();
   const budget = new Budget(1_000, clock);
   const grants = await Promise.all([1, 2, 3].map(() => budget.take('p', 'live')));
-  for (const grant of grants) grant.settle(0, true);
+  for (const grant of grants) grant.account(0, true);
   expect(budget.rateOf('p')).toBe(700);
   clock.advance(1_000);
   expect(budget.rateOf('p')).toBe(750);
@@ -134,7 +134,7 @@ test('a 429 takes the rate down once a second, and it comes back', async () => {
     clock.advance(1_000);
     const grant = budget.take('p', 'live');
     await pass(clock, 20);
-    (await grant).settle(0, true);
+    (await grant).account(0, true);
   }
   expect(budget.rateOf('p')).toBeGreaterThanOrEqual(100);
   expect(budget.rateOf('other')).toBe(1_000);
@@ -143,7 +143,7 @@ test('a 429 takes the rate down once a second, and it comes back', async () => {
 test('a 429 of bulk work lowers bulk work alone, and one of live work both', async () => {
   const clock = new ManualClock();
   const budget = new Budget(1_000, clock);
-  (await budget.take('p', 'bulk')).settle(undefined, true);
+  (await budget.take('p', 'bulk')).account(undefined, true);
   expect([budget.rateOf('p', 'live'), budget.rateOf('p', 'bulk')]).toEqual([1_000, 700]);
   // Sent again by the same grant: it is lowered at once, not when the request has its answer.
   clock.advance(1_000);
@@ -155,9 +155,9 @@ test('a 429 of bulk work lowers bulk work alone, and one of live work both', asy
 test('requests without an answer teach nothing about costs, and cost nothing', async () => {
   const clock = new ManualClock();
   const budget = new Budget(1_000, clock);
-  for (let n = 0; n < 15; n++) (await budget.take('p', 'live')).settle(50);
+  for (let n = 0; n < 15; n++) (await budget.take('p', 'live')).account(50);
   clock.advance(20_000);
-  for (let n = 0; n < 50; n++) (await budget.take('p', 'live')).settle(undefined);
+  for (let n = 0; n < 50; n++) (await budget.take('p', 'live')).account(undefined);
   // Each is expected to cost almost 50: 22 of them are more than a second's worth.
   for (let n = 0; n < 21; n++) await budget.take('p', 'live');
   const stop = new AbortController();
@@ -170,7 +170,7 @@ test('requests without an answer teach nothing about costs, and cost nothing', a
 test('a request that waits can be called off', async () => {
   const clock = new ManualClock();
   const budget = new Budget(100, clock);
-  (await budget.take('p', 'live')).settle(5_000);
+  (await budget.take('p', 'live')).account(5_000);
   const stop = new AbortController();
   const waiting = budget.take('p', 'live', stop.signal);
   stop.abort(new Error('enough'));

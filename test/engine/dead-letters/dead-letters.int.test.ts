@@ -91,7 +91,7 @@ describe('parking', () => {
     const { host } = await state();
     const ids = Array.from({ length: 250 }, (_, n) => `o${n}`);
     const [a, b] = [host(), host()];
-    await a.settle(P, []);
+    await a.resolve(P, []);
     await b.park(
       P,
       ids.filter((_, n) => n % 7 === 0).map((id) => refusal(change(id, 6))),
@@ -193,7 +193,7 @@ it('without a state container, parking says so', async () => {
   await expect(letters.park(P, [refusal(change('o1', 5))], at(1))).rejects.toMatchObject({ code: 404 });
 });
 
-describe('settling', () => {
+describe('resolving', () => {
   it('many at once takes away each that was replaced, and none that is newer', async () => {
     const { letters, host, emulator } = await state();
     const ids = Array.from({ length: 250 }, (_, n) => `o${n}`);
@@ -203,10 +203,10 @@ describe('settling', () => {
       at(1),
     );
     const other = host();
-    await other.settle(P, []);
+    await other.resolve(P, []);
     await Promise.all(
       [letters, other].map((one) =>
-        one.settle(
+        one.resolve(
           P,
           ids.map((id) => change(id, 6)),
         ),
@@ -215,63 +215,63 @@ describe('settling', () => {
     const left = ids.filter((_, n) => n % 10 === 3);
     expect((await letters.list()).map(({ id }) => id).toSorted()).toEqual(left.toSorted());
     const before = JSON.stringify(emulator.stats().requests);
-    await letters.settle(P, [change('o1', 7)]);
+    await letters.resolve(P, [change('o1', 7)]);
     expect(JSON.stringify(emulator.stats().requests)).toBe(before);
   });
 
-  it('the settling of letters takes away what was parked of a version that is applied, or of an older one', async () => {
+  it('the resolving of letters takes away what was parked of a version that is applied, or of an older one', async () => {
     const { letters } = await state();
     await letters.park(
       P,
       ['o1', 'o2', 'o3'].map((id) => refusal(change(id, 5))),
       at(1),
     );
-    await letters.settle(P, [change('o1', 6), change('o2', 5), change('o9', 6)]);
+    await letters.resolve(P, [change('o1', 6), change('o2', 5), change('o9', 6)]);
     expect(await letters.list()).toMatchObject([{ id: 'o3' }]);
   });
 
-  it('the settling of a letter leaves a letter of a newer version than was applied', async () => {
+  it('the resolving of a letter leaves a letter of a newer version than was applied', async () => {
     const { letters } = await state();
     await letters.park(P, [refusal(change('o1', 5))], at(1));
-    await letters.settle(P, [change('o1', 4)]);
+    await letters.resolve(P, [change('o1', 4)]);
     expect(await letters.list()).toHaveLength(1);
-    await letters.settle(P, [change('o1', 6)]);
+    await letters.resolve(P, [change('o1', 6)]);
     expect(await letters.list()).toEqual([]);
   });
 
-  it('the settling of a letter is one projection’s own matter', async () => {
+  it('the resolving of a letter is one projection’s own matter', async () => {
     const { letters } = await state();
     for (const projection of [P, 'sums@2']) await letters.park(projection, [refusal(change('o1', 5))], at(1));
-    await letters.settle(P, [change('o1', 6)]);
+    await letters.resolve(P, [change('o1', 6)]);
     expect(await letters.list()).toMatchObject([{ projection: 'sums@2' }]);
   });
 
-  it('the settling of a letter costs nothing while nothing is parked', async () => {
+  it('the resolving of a letter costs nothing while nothing is parked', async () => {
     const { letters, emulator } = await state();
-    await letters.settle(P, [change('o1', 5)]);
+    await letters.resolve(P, [change('o1', 5)]);
     const before = JSON.stringify(emulator.stats().requests);
-    for (let n = 0; n < 10; n++) await letters.settle(P, [change('o1', n)]);
+    for (let n = 0; n < 10; n++) await letters.resolve(P, [change('o1', n)]);
     expect(JSON.stringify(emulator.stats().requests)).toBe(before);
   });
 
-  it('the settling of a letter sees what another host parked once it has looked again', async () => {
+  it('the resolving of a letter sees what another host parked once it has looked again', async () => {
     const { letters, host } = await state();
-    await letters.settle(P, [change('o1', 5)]);
+    await letters.resolve(P, [change('o1', 5)]);
     await host().park(P, [refusal(change('o1', 5))], at(1));
     letters.refresh();
-    await letters.settle(P, [change('o1', 6)]);
+    await letters.resolve(P, [change('o1', 6)]);
     expect(await letters.list()).toEqual([]);
   });
 
-  it('the settling of a letter sees what was parked while it looked', async () => {
+  it('the resolving of a letter sees what was parked while it looked', async () => {
     const { letters } = await state();
-    const looking = letters.settle(P, [change('o2', 5)]);
-    await Promise.all([looking, letters.park(P, [refusal(change('o1', 5))], at(1)), letters.settle(P, [])]);
-    await letters.settle(P, [change('o1', 6)]);
+    const looking = letters.resolve(P, [change('o2', 5)]);
+    await Promise.all([looking, letters.park(P, [refusal(change('o1', 5))], at(1)), letters.resolve(P, [])]);
+    await letters.resolve(P, [change('o1', 6)]);
     expect(await letters.list()).toEqual([]);
   });
 
-  it('the settling of a letter is done when it says so, whatever becomes of the answers', async () => {
+  it('the resolving of a letter is done when it says so, whatever becomes of the answers', async () => {
     const { letters, emulator } = await state();
     const all = Array.from({ length: 20 }, (_, n) => change(`o${n}`, 5));
     await letters.park(
@@ -280,18 +280,18 @@ describe('settling', () => {
       at(1),
     );
     emulator.faults({ failAfterEffect: 0.3, failBefore: 0.3, throttle: 0.1 });
-    await letters.settle(P, all);
+    await letters.resolve(P, all);
     emulator.faults({});
     expect(await letters.list()).toEqual([]);
   });
 
-  it('the settling of a letter beside a host that parks again never takes the newer letter', async () => {
+  it('the resolving of a letter beside a host that parks again never takes the newer letter', async () => {
     const { host } = await state();
     const [a, b] = [host(), host()];
     for (let n = 1; n <= 20; n++) {
       const id = `o${n}`;
       await a.park(P, [refusal(change(id, 5))], at(1));
-      await Promise.all([a.settle(P, [change(id, 6)]), b.park(P, [refusal(change(id, 7))], at(2))]);
+      await Promise.all([a.resolve(P, [change(id, 6)]), b.park(P, [refusal(change(id, 7))], at(2))]);
     }
     const left = await a.list();
     expect(left).toHaveLength(20);

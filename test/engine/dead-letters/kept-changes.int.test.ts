@@ -39,7 +39,7 @@ describe('a change larger than its letter', () => {
     const waiting = await letters.waiting(P, new Set([orderOf(large)]));
     expect(waiting.find(({ id }) => id === 'b')).toEqual(large);
     expect(waiting).toHaveLength(2);
-    await letters.settle(P, waiting);
+    await letters.resolve(P, waiting);
     expect(await kinds()).toEqual([]);
   });
 

@@ -8,7 +8,7 @@ import { letterBodies } from '../../../src/engine/dead-letters/letter-bodies.ts'
 import { orderOf } from '../../../src/engine/dead-letters/letter-document.ts';
 import type { Change } from '../../../src/feed/reading/change.ts';
 import { emulate } from '../../emulator/emulate.ts';
-import { type Azurite, startAzurite } from '../../support/azurite.ts';
+import { type Azurite, blobsOf, startAzurite } from '../../support/azurite.ts';
 
 const P = 'taken@1';
 const NOW = new Date(Date.UTC(2026, 0, 1));
@@ -47,7 +47,7 @@ async function stage() {
     blobs,
     names,
     kinds,
-    letters: new DeadLetters(container, letterBodies({ blobs: async () => blobs })),
+    letters: new DeadLetters(container, letterBodies({ blobs: async () => blobsOf(blobs) })),
   };
 }
 

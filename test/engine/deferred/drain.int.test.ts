@@ -1,10 +1,10 @@
-// A backlog that is drained through an engine, on the embedded server.
+// A queue that is drained through an engine, on the embedded server.
 import { expect, it } from 'vitest';
-import { effectivePartitionKey } from '../../../src/cosmos/epk.ts';
+import { effectivePartitionKey } from '../../../src/cosmos/effective-partition-key.ts';
 import { Meter } from '../../../src/cosmos/budget/charge-meter.ts';
 import { FULL_RANGE } from '../../../src/cosmos/ranges.ts';
-import { Backlog } from '../../../src/engine/deferred/deferred.ts';
-import { CosmosBacklogStore } from '../../../src/engine/deferred/cosmos-store.ts';
+import { DeferredQueues } from '../../../src/engine/deferred/deferred.ts';
+import { CosmosDeferredStore } from '../../../src/engine/deferred/cosmos-store.ts';
 import { drainNext } from '../../../src/engine/deferred/drain.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../../src/engine/engine.ts';
@@ -31,9 +31,9 @@ async function stage() {
   const deadLetters = new DeadLetters(state);
   const runners = [{ id: 'copy@1', order: 'document', sources: [{ container: 'c', type: 'order' }], apply }] as const;
   const engine = new Engine({ database, runners, deadLetters });
-  const backlog = await Backlog.open(
+  const deferred = await DeferredQueues.open(
     {
-      store: new CosmosBacklogStore(state, { pipeline: 'p', source: 'c' }, fence, new Meter()),
+      store: new CosmosDeferredStore(state, { pipeline: 'p', source: 'c' }, fence, new Meter()),
       range: FULL_RANGE,
       token: 't',
       hashOf: (key) => effectivePartitionKey(key, 'Hash', 2),
@@ -50,7 +50,7 @@ async function stage() {
   };
   const source = { name: 'c', keyPaths: [['pk']], types: new Map([['order', {}]]) };
   const drain = (readLagMs: number): Promise<string> =>
-    drainNext(backlog, 'a', Infinity, {
+    drainNext(deferred, 'a', Infinity, {
       again: (item) =>
         readAgain(item, {
           sources: new Map([['c', source]]),
@@ -61,13 +61,13 @@ async function stage() {
         }),
       apply: async (changes, readAt) => void (await engine.consume({ changes, charge: 0, readAt }, fence)),
     });
-  return { orders, backlog, deadLetters, applied, write, drain };
+  return { orders, deferred, deadLetters, applied, write, drain };
 }
 
 it('a drain applies what the source has, leaves out what it has newer, and deletes what is gone', async () => {
-  const { orders, backlog, applied, write, drain } = await stage();
+  const { orders, deferred, applied, write, drain } = await stage();
   const changes = [await write('same', { v: 1 }), await write('newer'), await write('gone')];
-  await backlog.setAside('a', changes);
+  await deferred.defer('a', changes);
   await write('newer', { v: 2 });
   await orders.item('gone', 'k').delete();
   expect(await drain(0)).toBe('drained');
@@ -79,8 +79,8 @@ it('a drain applies what the source has, leaves out what it has newer, and delet
 });
 
 it('a drain waits out no lag for a change that is older than the lag', async () => {
-  const { orders, backlog, applied, write, drain } = await stage();
-  await backlog.setAside('a', [await write('gone')]);
+  const { orders, deferred, applied, write, drain } = await stage();
+  await deferred.defer('a', [await write('gone')]);
   await orders.item('gone', 'k').delete();
   // With a wait this test would not end.
   expect(await drain(HOUR / 2)).toBe('drained');
@@ -88,8 +88,8 @@ it('a drain waits out no lag for a change that is older than the lag', async () 
 });
 
 it('a drain parks a change that is refused, and then it leaves its bundle', async () => {
-  const { backlog, deadLetters, applied, write, drain } = await stage();
-  await backlog.setAside('a', [await write('good'), await write('poison', { bad: true })]);
+  const { deferred, deadLetters, applied, write, drain } = await stage();
+  await deferred.defer('a', [await write('good'), await write('poison', { bad: true })]);
   await drain(0);
   expect(applied.map(({ id }) => id)).toEqual(['good']);
   expect(await deadLetters.list()).toMatchObject([{ id: 'poison', projection: 'copy@1' }]);
@@ -97,12 +97,12 @@ it('a drain parks a change that is refused, and then it leaves its bundle', asyn
 });
 
 it('a drain keeps the bundle where it can’t be applied now', async () => {
-  const { backlog, applied, write, drain } = await stage();
+  const { deferred, applied, write, drain } = await stage();
   const lost = Object.assign(new Error('aborted'), { name: 'AbortError' });
-  await backlog.setAside('a', [await write('one')]);
+  await deferred.defer('a', [await write('one')]);
   const options = { again: () => Promise.reject(lost), apply: () => Promise.resolve() };
-  await expect(drainNext(backlog, 'a', Infinity, options)).rejects.toBe(lost);
-  expect(backlog.holds('a')).toBe(true);
+  await expect(drainNext(deferred, 'a', Infinity, options)).rejects.toBe(lost);
+  expect(deferred.holds('a')).toBe(true);
   await drain(0);
   expect(applied.map(({ id }) => id)).toEqual(['one']);
 });

@@ -1,5 +1,5 @@
-// Random histories of hosts that set changes aside and drain them, while leases are stolen, split and moved back, hosts
-// die between any two requests or sleep and wake up, answers are lost, and documents change or vanish. The backlog is the
+// Random histories of hosts that defer changes and drain them, while leases are stolen, split and moved back, hosts
+// die between any two requests or sleep and wake up, answers are lost, and documents change or vanish. The queues are the
 // real one; the judge (sim.ts) knows the source, the sink and the log of effects, and nothing of queues. TEN-F1 to TEN-F7
 // hold, and each variant that leaves one of them out is found.
 import { expect, it } from 'vitest';
@@ -13,7 +13,7 @@ const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 60);
 const VARIANT_HISTORIES = Number(process.env['MILLRACE_VARIANT_HISTORIES'] ?? 10_000);
 const LONGEST = 10_000;
 
-it(`what is set aside is applied, in the order of its key (seed ${SEED})`, async () => {
+it(`what is deferred is applied, in the order of its key (seed ${SEED})`, async () => {
   const failures: string[] = [];
   let drained = 0;
   for (let seed = SEED; seed < SEED + HISTORIES && failures.length < 10; seed++) {
@@ -22,7 +22,7 @@ it(`what is set aside is applied, in the order of its key (seed ${SEED})`, async
     failures.push(...history.said.map((text) => `${text} (MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1)`));
   }
   expect(failures).toEqual([]);
-  expect(drained, 'otherwise nothing was set aside').toBeGreaterThan(HISTORIES);
+  expect(drained, 'otherwise nothing was deferred').toBeGreaterThan(HISTORIES);
 });
 
 // From one seed at every commit: which variants are found is no matter of luck.

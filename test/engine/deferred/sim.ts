@@ -1,7 +1,7 @@
 // A world in which every remote operation is one atomic step, and chance decides whose step comes next: a source with its
 // latest-version feed, leases, the state container's partition, a sink that compares versions, and a log of effects.
 import { setImmediate as turn } from 'node:timers/promises';
-import type { BacklogStore, Stored, DeferredWrite } from '../../../src/engine/deferred/store.ts';
+import type { DeferredStore, Stored, DeferredWrite } from '../../../src/engine/deferred/store.ts';
 import type { Change, Version } from '../../../src/feed/reading/change.ts';
 import { overlaps } from '../../../src/feed/reading/position.ts';
 import type { FeedRange } from '../../../src/cosmos/ranges.ts';
@@ -27,7 +27,7 @@ export interface Lease extends FeedRange {
   owner: string | undefined;
 }
 
-/** What the sink shows of a document. `begun`: for an effect of the backlog, when its source was read. */
+/** What the sink shows of a document. `begun`: for an effect of the queues, when its source was read. */
 interface Copy {
   readonly version: Version;
   readonly value: number | undefined;
@@ -126,7 +126,7 @@ export class World {
   }
 
   /** The state container's partition, as one actor reaches it. `lossy`: answers may be lost. */
-  storeOf(actor: Actor, lossy: () => boolean): BacklogStore {
+  storeOf(actor: Actor, lossy: () => boolean): DeferredStore {
     return {
       read: <T>(id: string) => this.op(actor, () => this.stored.get(id) as Stored<T> | undefined),
       commit: (writes) =>
@@ -226,7 +226,7 @@ export class World {
         if (shown?.version.lsn !== wanted.lsn || shown.value !== wanted.value)
           this.said.push(`${id}: the sink has ${JSON.stringify(shown)}, the source ${JSON.stringify(wanted)}`);
       } else if (shown?.value !== undefined && (shown.begun ?? 0) > (this.removedAt.get(id) ?? Infinity))
-        this.said.push(`${id} came back from the backlog after it was gone`);
+        this.said.push(`${id} came back from the queues after it was gone`);
     }
     if (this.stored.size > 1) this.said.push(`left behind: ${[...this.stored.keys()].join(', ')}`);
     const seen = new Set<string>();

@@ -1,13 +1,13 @@
-// One window of one tenure in the world of sim.ts, with the real backlog. Variants take a part of the protocol out.
-import { Backlog } from '../../../src/engine/deferred/deferred.ts';
-import type { Register, SetAside } from '../../../src/engine/deferred/documents.ts';
+// One window of one tenure in the world of sim.ts, with the real queues. Variants take a part of the protocol out.
+import { DeferredQueues } from '../../../src/engine/deferred/deferred.ts';
+import type { Register, DeferredChange } from '../../../src/engine/deferred/documents.ts';
 import { drainNext } from '../../../src/engine/deferred/drain.ts';
-import type { BacklogStore, Stored, DeferredWrite } from '../../../src/engine/deferred/store.ts';
+import type { DeferredStore, Stored, DeferredWrite } from '../../../src/engine/deferred/store.ts';
 import type { Change, Key } from '../../../src/feed/reading/change.ts';
 import { type Actor, HASHES, type Lease, type World, changeOf, isAfter } from './sim.ts';
 
 export const VARIANTS = [
-  'applies what was set aside',
+  'applies what was deferred',
   'later changes go the usual way',
   'removes before it applies',
   'passes before it is durable',
@@ -52,7 +52,7 @@ export class Tenure implements Actor {
     this.#read = lease.position;
   }
 
-  /** Sets nothing more aside by its share. */
+  /** Defers nothing more by its share. */
   calm(): void {
     this.#calm = true;
   }
@@ -63,8 +63,8 @@ export class Tenure implements Actor {
     const confirm = (): Promise<void> => this.#confirm();
     const options = { store: this.#store(), range: { min, max }, token: this.token, hashOf, confirm };
     try {
-      const backlog = await Backlog.open(options, this.#read);
-      await Promise.all([this.#reads(backlog), this.#drains(backlog), this.#checkpoints()]);
+      const deferred = await DeferredQueues.open(options, this.#read);
+      await Promise.all([this.#reads(deferred), this.#drains(deferred), this.#checkpoints()]);
     } catch {
       // An answer was lost, or another tenure has the range: the page is given up, and read again by the next window.
       this.over = true;
@@ -80,31 +80,31 @@ export class Tenure implements Actor {
     });
   }
 
-  async #reads(backlog: Backlog): Promise<void> {
+  async #reads(deferred: DeferredQueues): Promise<void> {
     const { random } = this.#world;
     while (!this.over) {
       const page = await this.#op(() => this.#world.page(this.lease, this.#read, 1 + random.int(4), this.#epoch));
       while (this.#unacknowledged.size >= MOST && !this.over) await this.#op(() => undefined);
       for (const change of page.changes) this.#unacknowledged.add(change);
       const tenants = new Set(page.changes.flatMap(({ tenant }) => tenant ?? []));
-      const aside = new Set([...tenants].filter((tenant) => this.#setsAside(backlog, tenant)));
-      for (const tenant of aside) {
+      const over = new Set([...tenants].filter((tenant) => this.#defers(deferred, tenant)));
+      for (const tenant of over) {
         const some = page.changes.filter((change) => change.tenant === tenant);
-        const stored = backlog.setAside(tenant, some);
+        const stored = deferred.defer(tenant, some);
         if (this.#variant === 'passes before it is durable') stored.catch(() => (this.over = true));
         else await stored;
         for (const change of some) this.#unacknowledged.delete(change);
       }
-      for (const change of page.changes) if (!aside.has(change.tenant ?? '')) this.#offer(change);
+      for (const change of page.changes) if (!over.has(change.tenant ?? '')) this.#offer(change);
       this.#read = page.next;
     }
   }
 
-  #setsAside(backlog: Backlog, tenant: string): boolean {
+  #defers(deferred: DeferredQueues, tenant: string): boolean {
     const { random } = this.#world;
     const over = !this.#calm && random.chance(tenant === 'flood' ? 0.3 : 0.05);
     if (this.#variant === 'later changes go the usual way') return over;
-    return over || backlog.holds(tenant);
+    return over || deferred.holds(tenant);
   }
 
   /** Changes of one key are applied one after the other. */
@@ -137,12 +137,12 @@ export class Tenure implements Actor {
     }
   }
 
-  async #drains(backlog: Backlog): Promise<void> {
+  async #drains(deferred: DeferredQueues): Promise<void> {
     while (!this.over) {
       await this.#op(() => undefined);
-      for (const tenant of backlog.tenants) {
+      for (const tenant of deferred.tenants) {
         let begun = 0;
-        const again = (item: SetAside): Promise<Change | undefined> => {
+        const again = (item: DeferredChange): Promise<Change | undefined> => {
           begun = this.#world.now;
           return this.#again(item);
         };
@@ -151,16 +151,16 @@ export class Tenure implements Actor {
         };
         const position = this.#variant === 'drains above the watermark' ? Infinity : this.#watermark();
         const early = this.#variant === 'removes before it applies';
-        const own = early ? await earlier(backlog, tenant, position) : backlog;
+        const own = early ? await earlier(deferred, tenant, position) : deferred;
         if ((await drainNext(own, tenant, position, { again, apply })) === 'drained') this.drained += 1;
       }
     }
   }
 
-  /** What the source has now of a change that was set aside. Its replicas don't lag: `again` waits the lag out. */
-  async #again({ id, key, version, ...item }: SetAside): Promise<Change | undefined> {
+  /** What the source has now of a change that was deferred. Its replicas don't lag: `again` waits the lag out. */
+  async #again({ id, key, version, ...item }: DeferredChange): Promise<Change | undefined> {
     const world = this.#world;
-    if (this.#variant === 'applies what was set aside')
+    if (this.#variant === 'applies what was deferred')
       return this.#op(() => changeOf({ id, key: key[0] as string, lsn: version.lsn, value: -1 }, version.epoch));
     const now = await this.#op(() => world.documents.get(id));
     if (now?.lsn === version.lsn) return changeOf(now, version.epoch);
@@ -195,7 +195,7 @@ export class Tenure implements Actor {
   }
 
   /** The state container, as the variant uses it. */
-  #store(): BacklogStore {
+  #store(): DeferredStore {
     const store = this.#world.storeOf(this, () => !this.#calm);
     const isHead = (write: DeferredWrite): boolean => write.id.startsWith('head|');
     const sets = (write: DeferredWrite, field: string): boolean =>
@@ -222,9 +222,13 @@ export class Tenure implements Actor {
   }
 }
 
-/** A backlog whose portions are removed before they are applied. */
-async function earlier(backlog: Backlog, tenant: string, position: number): Promise<Pick<Backlog, 'next' | 'done'>> {
-  const portion = await backlog.next(tenant, position);
-  if (typeof portion !== 'string') await backlog.done(portion);
+/** A queue whose portions are removed before they are applied. */
+async function earlier(
+  deferred: DeferredQueues,
+  tenant: string,
+  position: number,
+): Promise<Pick<DeferredQueues, 'next' | 'done'>> {
+  const portion = await deferred.next(tenant, position);
+  if (typeof portion !== 'string') await deferred.done(portion);
   return { next: () => Promise.resolve(portion), done: () => Promise.resolve() };
 }

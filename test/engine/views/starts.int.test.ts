@@ -245,7 +245,7 @@ describe('who passes over what', () => {
     expect(called).toEqual([2]);
   });
 
-  test('a change below the start settles no dead letter, and a redrive applies what was parked', async () => {
+  test('a change below the start resolves no dead letter, and a redrive applies what was parked', async () => {
     const { state, calls, hostOf, called, write } = await shop();
     await write(order('a', -1));
     await hostOf([calls()], 'redrive').deliver();

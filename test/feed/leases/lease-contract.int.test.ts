@@ -1,5 +1,5 @@
 import type { FeedRange } from '../../../src/cosmos/ranges.ts';
-import { MemoryLeases } from '../../../src/feed/leases/memory-lease-store.ts';
+import { MemoryLeases } from '../../support/memory-leases.ts';
 import { leaseContract } from './lease-contract.ts';
 import { leaseStage } from '../lease-stage.ts';
 

@@ -172,6 +172,16 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       await expect(a.release(parent)).rejects.toBeInstanceOf(LeaseLost);
     });
 
+    it('a lease store deletes no lease that another host wrote since it was listed, and says that it is lost', async () => {
+      const { a, b, only } = await prepared();
+      const listed = await only(a);
+      const theirs = some(await b.acquire(await only(b)));
+      await expect(a.remove(listed)).rejects.toThrow(LeaseLost);
+      expect(await only(a)).toMatchObject({ owner: 'b' });
+      await b.remove(theirs);
+      expect(await a.list()).toEqual([]);
+    });
+
     it('a lease store fills the part of a range that no lease covers, and nothing else', async () => {
       const { store, split, a, only } = await prepared();
       const parts = await split();

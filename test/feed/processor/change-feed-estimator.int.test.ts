@@ -1,5 +1,6 @@
 // The lag of a whole processor, by its name alone: of our own leases and those of other hosts.
-import { ChangeFeedEstimator, ChangeFeedProcessor, type ChangeFeedProcessorOptions, MemoryLeases } from 'millrace/feed';
+import { ChangeFeedEstimator, ChangeFeedProcessor, type ChangeFeedProcessorOptions } from 'millrace/feed';
+import { MemoryLeases } from '../../support/memory-leases.ts';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { leasePrefix } from '../../../src/feed/leases/cosmos-lease-store.ts';
 import type { NewLease } from '../../../src/feed/leases/dialects/dialect.ts';

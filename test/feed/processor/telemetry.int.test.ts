@@ -3,7 +3,7 @@ import { type Attributes, SpanStatusCode, context } from '@opentelemetry/api';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { emit } from '../../../src/base/diagnostics.ts';
+import { emit } from '../../../src/base/telemetry/diagnostics.ts';
 import { LagEstimator } from '../../../src/feed/processor/estimator.ts';
 import { type TelemetryOptions, startTelemetry } from '../../../src/feed/processor/telemetry.ts';
 import { keepContexts } from '../../support/spans.ts';

@@ -4,6 +4,7 @@ import { Meter } from '../../../src/cosmos/budget/charge-meter.ts';
 import type { FeedRange } from '../../../src/cosmos/ranges.ts';
 import type { Change } from '../../../src/feed/reading/change.ts';
 import type { SourceContainer } from '../../../src/feed/reading/mapper.ts';
+import { openSource } from '../../../src/feed/reading/open-source.ts';
 import { CosmosChangeSource } from '../../../src/feed/reading/source.ts';
 import { emulate, HASH_KEY } from '../../emulator/emulate.ts';
 import { ManualClock } from '../../support/clock.ts';
@@ -66,6 +67,20 @@ describe('reading', () => {
       position = page.next;
     }
     expect(found).toEqual(numbers(0, 20));
+  });
+
+  it('a source reads its container once, whatever pages and keys are asked for', async () => {
+    const { container, put, emulator } = await feed();
+    for (const id of numbers(0, 6)) await put(id);
+    const { source } = await openSource(container);
+    const before = emulator.stats().requests['colls.get'] ?? 0;
+    for (const most of [1, 2, 4]) await source.read(ALL, '', go, most);
+    const found: string[] = [];
+    for (const id of numbers(0, 6))
+      for await (const { changes } of source.ofKey(ALL, [id], undefined, 10, go))
+        found.push(...changes.map((one) => one.id));
+    expect(found).toEqual(numbers(0, 6));
+    expect((emulator.stats().requests['colls.get'] ?? 0) - before).toBe(1);
   });
 
   it('a source repeats a page that is asked for again, though it had gone on', async () => {

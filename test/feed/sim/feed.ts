@@ -99,6 +99,8 @@ function middle(min: string, max: string): string | undefined {
 export class SimSource implements ChangeSource {
   /** How often a page came that began before its position. */
   static again = 0;
+  /** The page that each change came with. */
+  static readonly pages = new WeakMap<Change, readonly Change[]>();
   readonly #process: Process;
   readonly #container: Container;
   readonly #faults: Readonly<Faults>;
@@ -130,7 +132,9 @@ export class SimSource implements ChangeSource {
       const end =
         count < found.docs.length ? docs.at(-1)!.lsn : Math.max(found.lsn, docs.at(-1)?.lsn ?? 0, lsnOf(from));
       const next = positionAt(Math.max(end, lsnOf(from), 0));
-      return { changes: docs.map(changeOf), next, range, charge: 1, readAt };
+      const changes = docs.map(changeOf);
+      for (const change of changes) SimSource.pages.set(change, changes);
+      return { changes, next, range, charge: 1, readAt };
     });
   }
 

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Events } from '../../../src/base/diagnostics.ts';
+import type { Events } from '../../../src/base/telemetry/diagnostics.ts';
 import type { Change, Page } from '../../../src/feed/reading/change.ts';
 import { FeedHost, type Timings } from '../../../src/feed/sharing/feed-host.ts';
 import type { Fence } from '../../../src/feed/tenure/fence.ts';
@@ -8,9 +8,9 @@ import type { Tenure } from '../../../src/feed/tenure/page-handler.ts';
 import { Random } from '../../support/random.ts';
 import { Container, SimSource } from './feed.ts';
 import { overlaps } from '../../../src/feed/reading/position.ts';
-import { SimBacklog, simAside } from './aside.ts';
+import { SimQueues, simDeferred } from './deferred.ts';
 import { Leases } from './leases.ts';
-import type { OpenAside } from '../../../src/feed/tenure/deferred.ts';
+import type { OpenDeferred } from '../../../src/feed/tenure/deferred.ts';
 import { Oracle } from './oracle.ts';
 import { type Faults, NO_FAULTS, Process, World, remote } from './world.ts';
 
@@ -79,10 +79,14 @@ export class History {
   /** Order values that have less of a page share a call (TEN-F14). */
   readonly #together: number;
   readonly #mostPages: number | undefined;
-  readonly #backlog = new SimBacklog();
+  /** Pages that wait are joined (PROC-L10a). */
+  readonly #joinedCharge: number | undefined;
+  readonly #queues = new SimQueues();
   #calm = false;
-  /** Changes that were set aside and applied. */
+  /** Changes that were deferred and applied. */
   drained = 0;
+  /** Calls of the handler with changes of several pages. */
+  joined = 0;
 
   constructor(seed: number, floods = false) {
     this.#floods = floods;
@@ -100,6 +104,7 @@ export class History {
     const pages = this.#order === undefined && !this.#manual;
     this.#together = floods ? random.pick([0, 0.6]) : 0;
     this.#mostPages = floods && random.chance(0.5) ? 2 : undefined;
+    this.#joinedCharge = random.pick([0, 3, 100]) || undefined;
     const window = MOST_UNACKNOWLEDGED + PAGE;
     const rules = { ...this.#timings, window, start: this.#start, pages, together: this.#together > 0 };
     this.#oracle = new Oracle(
@@ -107,7 +112,7 @@ export class History {
       this.#container,
       rules,
       () => this.#leases.documents.values(),
-      (id, lsn) => this.#backlog.holds(id, lsn),
+      (id, lsn) => this.#queues.holds(id, lsn),
     );
     this.#leases = new Leases(this.#world, this.#container, this.#oracle);
   }
@@ -144,7 +149,7 @@ export class History {
       if (process.state === 'running') this.#oracle.hung(signal, 'a handler');
     const sick = this.#sick !== undefined && this.#hosts.has(this.#sick);
     this.#oracle.atRest([...this.#hosts.keys()], !sick);
-    if (!sick && !this.#backlog.isEmpty) this.#oracle.failures.push('TEN-F8: a queue is left');
+    if (!sick && !this.#queues.isEmpty) this.#oracle.failures.push('TEN-F8: a queue is left');
     if (!sick && random.chance(0.3)) await this.#goFromRest();
     const stopped = Promise.all([...this.#hosts.values()].map(({ feed }) => feed.stop()));
     await this.#world.pass(TIMINGS.stopMs + 1_000);
@@ -214,9 +219,14 @@ export class History {
       mostUnacknowledged: MOST_UNACKNOWLEDGED,
       manual: this.#manual,
       handle: (page, fence, tenure) => this.#handle(page, fence, tenure, name, process),
+      joinedCharge: this.#joinedCharge,
       timings: this.#timings,
       clock: process.clock,
-      ...(this.#floods && { aside: this.#aside(process, name), together: this.#together, mostPages: this.#mostPages }),
+      ...(this.#floods && {
+        deferred: this.#deferred(process, name),
+        together: this.#together,
+        mostPages: this.#mostPages,
+      }),
     });
     this.#hosts.set(name, { process, feed });
     const again = (): void => {
@@ -277,6 +287,7 @@ export class History {
   async #handle(page: Page, fence: Fence, tenure: Tenure, host: string, process: Process): Promise<void> {
     const random = this.#random;
     const { changes } = page;
+    if (new Set(changes.map((change) => SimSource.pages.get(change))).size > 1) this.joined += 1;
     const order = this.#order ?? (() => 'page');
     const seen = this.#oracle.begins(host, `P..${tenure.token}`, page.range!, fence.signal, changes, order);
     let handled = false;
@@ -300,12 +311,12 @@ export class History {
     }
   }
 
-  #aside(process: Process, host: string): OpenAside {
+  #deferred(process: Process, host: string): OpenDeferred {
     const random = this.#random;
-    return simAside({
+    return simDeferred({
       process,
       container: this.#container,
-      stored: this.#backlog,
+      stored: this.#queues,
       faults: this.#faults,
       over: () => !this.#calm && random.chance(0.2),
       apply: async (changes, fence) => {

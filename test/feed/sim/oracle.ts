@@ -1,4 +1,4 @@
-import type { Events } from '../../../src/base/diagnostics.ts';
+import type { Events } from '../../../src/base/telemetry/diagnostics.ts';
 import type { Change } from '../../../src/feed/reading/change.ts';
 import type { Lease } from '../../../src/feed/leases/lease.ts';
 import type { FeedRange } from '../../../src/cosmos/ranges.ts';
@@ -65,8 +65,8 @@ export class Oracle implements Watcher {
   /** By lease, when each change was handed over, in order. */
   readonly #times = new Map<string, number[]>();
   readonly #leases: () => Iterable<Lease>;
-  /** Whether a change is durable among those that are set aside. */
-  readonly #isAside: (id: string, lsn: number) => boolean;
+  /** Whether a change is durable among those that are deferred. */
+  readonly #isDeferred: (id: string, lsn: number) => boolean;
   preparedAt = Infinity;
   /** How often each host has listed the leases. */
   readonly listings = new Map<string, number>();
@@ -79,9 +79,9 @@ export class Oracle implements Watcher {
     container: Container,
     rules: Rules,
     leases: () => Iterable<Lease>,
-    isAside: (id: string, lsn: number) => boolean,
+    isDeferred: (id: string, lsn: number) => boolean,
   ) {
-    this.#isAside = isAside;
+    this.#isDeferred = isDeferred;
     this.#world = world;
     this.#container = container;
     this.#rules = rules;
@@ -97,7 +97,7 @@ export class Oracle implements Watcher {
     for (const doc of this.#container.docs.values()) {
       if (doc.lsn > lsn || doc.hash < lease.range.min || doc.hash >= lease.range.max || this.#isBefore(doc.at))
         continue;
-      if ((this.#durable.get(doc.id) ?? 0) < doc.lsn && !this.#isAside(doc.id, doc.lsn))
+      if ((this.#durable.get(doc.id) ?? 0) < doc.lsn && !this.#isDeferred(doc.id, doc.lsn))
         this.#fail(before ? 'PROC-L2' : 'PROC-L5', `${lease.id} at ${lease.position} passes ${doc.id}@${doc.lsn}`);
     }
   }
@@ -273,7 +273,7 @@ export class Oracle implements Watcher {
     if (over !== undefined) this.#fail('PROC-L1', `${host} acts for ${lease} though ${over}`);
   }
 
-  /** PROC-L1: the fence let the write of a change begin that was set aside. It comes later than newer ones of other keys. */
+  /** PROC-L1: the fence let the write of a change begin that was deferred. It comes later than newer ones of other keys. */
   drains(signal: AbortSignal): void {
     const { host, lease, over } = this.#tenures.get(signal) ?? {};
     if (over !== undefined) this.#fail('PROC-L1', `${host} drains for ${lease} though ${over}`);

@@ -27,7 +27,7 @@ describe('a lease that another host has taken', () => {
     expect(tenure.signal.aborted).toBe(false);
     fence.assert();
     expect(() => tenure.assertMayBegin()).toThrow(LeaseLost);
-    await expect(tenure.settled()).rejects.toBeInstanceOf(LeaseLost);
+    await expect(tenure.flush()).rejects.toBeInstanceOf(LeaseLost);
     await expect(tenure.confirm()).rejects.toBeInstanceOf(LeaseLost);
     tenure.checkpoint('"7"');
     await tenure.answer();

@@ -11,13 +11,13 @@ describe('checkpoints', () => {
   it('checkpoints are written one at a time, the latest position winning, each under the ETag of the one before', async () => {
     const { tenure, store } = begin();
     for (const position of ['"1"', '"2"', '"3"']) tenure.checkpoint(position);
-    const settled = tenure.settled();
+    const flushed = tenure.flush();
     expect(positions(store)).toEqual(['"1"']);
     store.asked[0]?.answer();
     await vi.waitFor(() => expect(positions(store)).toEqual(['"1"', '"3"']), 20_000);
     expect(store.asked[1]?.etag).toBe('"1"');
     store.asked[1]?.answer();
-    await settled;
+    await flushed;
     expect(tenure.lease).toMatchObject({ position: '"3"', etag: '"2"' });
     expect(store.mostUnderway).toBe(1);
   });
@@ -28,7 +28,7 @@ describe('checkpoints', () => {
     tenure.checkpoint('"2"');
     store.answers = true;
     store.asked[0]?.answer();
-    await tenure.settled();
+    await tenure.flush();
     for (let i = 0; i < 5; i++) await turn();
     expect(positions(store)).toEqual(['"1"', '"2"']);
   });
@@ -84,7 +84,7 @@ describe('with a least time between two of them, checkpoints', () => {
     const { tenure, store, pass } = begin({ checkpointMs, renewMs: 5_000 });
     store.answers = true;
     tenure.checkpoint('"1"');
-    await tenure.settled();
+    await tenure.flush();
     expect(positions(store)).toEqual(['"1"']);
     await pass(4_000);
     expect(positions(store)).toEqual(['"1"']);
@@ -128,7 +128,7 @@ describe('positions that are only noted', () => {
     await pass(1_250);
     expect(positions(store)).toEqual(['"60"']);
     tenure.note('"70"');
-    await tenure.settled();
+    await tenure.flush();
     expect(positions(store)).toEqual(['"60"', '"70"']);
   });
 });
@@ -210,7 +210,7 @@ describe('renewal', () => {
     store.answers = true;
     await pass(900);
     tenure.checkpoint('"1"');
-    await tenure.settled();
+    await tenure.flush();
     await pass(900);
     fence.assert();
     expect(positions(store)).toEqual(['"1"']);
@@ -255,9 +255,9 @@ describe('acting stops', () => {
     const { tenure, store, fence } = begin();
     fence.assert();
     tenure.checkpoint('"1"');
-    const settled = tenure.settled();
+    const flushed = tenure.flush();
     store.asked[0]?.fail(new LeaseLost('P..0', 'another host wrote it'));
-    await expect(settled).rejects.toBeInstanceOf(LeaseLost);
+    await expect(flushed).rejects.toBeInstanceOf(LeaseLost);
     expect(fence.signal.aborted).toBe(true);
     expect(() => fence.assert()).toThrow(LeaseLost);
     tenure.checkpoint('"2"');
@@ -281,7 +281,7 @@ describe('acting stops', () => {
     expect(store.asked).toHaveLength(1);
     await pass(7_000);
     store.asked[0]?.answer();
-    await tenure.settled();
+    await tenure.flush();
     // It was sent after 1,250 ms, and the next one isn't answered.
     await pass(2_250);
     fence.assert();
@@ -345,7 +345,7 @@ describe('the end', () => {
       await Promise.resolve();
     }
     tenure.checkpoint('"1"');
-    await expect(tenure.settled()).rejects.toBeInstanceOf(LeaseLost);
+    await expect(tenure.flush()).rejects.toBeInstanceOf(LeaseLost);
     await ended;
     expect(positions(store)).toEqual([]);
   });

@@ -28,3 +28,13 @@ it('the memory of a range counts how often a position was delivered, until what 
   memory.advanced('"9"');
   expect([memory.deliveriesOf('"5"'), memory.deliveriesOf('"9"')]).toEqual([0, 1]);
 });
+
+it('a range joins as many changes as take ten seconds, three thousand at most', () => {
+  const { joined } = new RangeMemory();
+  for (let n = 0; n < 9; n++) joined.handled(3_000, 1_000);
+  expect(joined.size).toBe(3_000);
+  joined.handled(3_000, 10_001);
+  expect(joined.size).toBe(1_500);
+  joined.rejected(1_500);
+  expect(joined.size).toBe(750);
+});

@@ -32,8 +32,8 @@ describe('the table of a supervisor', () => {
     for (const state of states.filter((one) => !isTerminal(one))) expect(nextState(state, 'lost')).toBe('lost');
   });
 
-  it('the table of a supervisor splits or offers a lease only once everything is settled', () => {
-    expect([...into('split'), ...into('ended')]).toEqual(['settling settled', 'draining settled']);
+  it('the table of a supervisor splits or offers a lease only once everything is stored', () => {
+    expect([...into('split'), ...into('ended')]).toEqual(['flushing flushed', 'draining flushed']);
   });
 
   it('the table of a supervisor hands nothing on that it has no stored position for, and reads on only what was taken', () => {

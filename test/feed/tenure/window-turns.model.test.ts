@@ -33,11 +33,13 @@ async function shared(seed: number): Promise<string[]> {
   const said: string[] = [];
   const running: (() => void)[] = [];
   const last = new Map<string, number>();
+  const busy = new Set<string | undefined>();
   let [lsn, read, handled, parts] = [0, 0, 0, 0];
   const window = new Window({
     from: '"0"',
     orderOf: ({ tenant }) => tenant ?? '',
     together: 1 / 16,
+    join: random.chance(0.5) ? { most: () => 50, charge: 5 } : undefined,
     concurrency: 2 + random.int(4),
     most: 1_000_000,
     automatic: true,
@@ -54,7 +56,12 @@ async function shared(seed: number): Promise<string[]> {
         last.set(tenant, version.lsn);
       }
       handled += changes.length;
-      running.push(resolve);
+      for (const tenant of tenants) if (busy.has(tenant)) said.push(`${tenant} is handled twice at once`);
+      for (const tenant of tenants) busy.add(tenant);
+      running.push(() => {
+        for (const tenant of tenants) busy.delete(tenant);
+        resolve();
+      });
       return promise;
     },
     onAdvance: () => undefined,
@@ -95,6 +102,7 @@ async function history(seed: number): Promise<string[]> {
     from: '"0"',
     orderOf: ({ key }) => key[0] as string,
     concurrency,
+    join: random.chance(0.5) ? { most: () => 50, charge: 5 } : undefined,
     most: 1_000_000,
     automatic: true,
     handle: ({ changes }) => {

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Change } from '../../../src/feed/reading/change.ts';
-import { Window, type WindowOptions } from '../../../src/feed/tenure/window.ts';
+import { type PagePart, Window, type WindowOptions } from '../../../src/feed/tenure/window.ts';
 
 const change = (lsn: number, key: string): Change => ({
   container: 'c',
@@ -239,4 +239,91 @@ it.each([
   handed[1]?.done();
   await turn();
   expect([window.isEmpty, advances.at(-1)]).toEqual([true, ['"25"', true]]);
+});
+
+describe('pages that wait', () => {
+  const join = { most: () => 3, charge: 100 };
+  const read = (next: number, readAt: number, ...changes: Change[]) => ({ ...page(next, ...changes), readAt });
+
+  it('pages that wait become one part with the time of the oldest, and nothing waits for them', async () => {
+    const parts: PagePart[] = [];
+    const dones: (() => void)[] = [];
+    const { window, advances } = open({
+      orderOf: undefined,
+      join,
+      handle: (part) => {
+        parts.push(part);
+        return new Promise((resolve) => dones.push(resolve));
+      },
+    });
+    window.offer(read(1, 10, change(1, 'a')));
+    await turn();
+    expect(parts).toHaveLength(1);
+    window.offer(read(2, 20, change(2, 'a')));
+    window.offer(read(4, 15, change(3, 'b'), change(4, 'a')));
+    window.offer(read(5, 30, change(5, 'c')));
+    await turn();
+    expect(parts).toHaveLength(1);
+    dones[0]?.();
+    await turn();
+    expect(parts[1]?.changes.map(({ id }) => id)).toEqual(['a2', 'b3', 'a4']);
+    expect(parts[1]?.page).toMatchObject({ changes: parts[1]?.changes, readAt: 15 });
+    expect(parts).toHaveLength(2);
+    dones[1]?.();
+    await turn();
+    expect(parts[2]?.changes.map(({ id }) => id)).toEqual(['c5']);
+    expect(advances).toEqual([
+      ['"1"', true],
+      ['"4"', true],
+    ]);
+  });
+
+  it('pages that wait are read on while the feed has more, up to what runs and as much again', async () => {
+    const { window } = open({ orderOf: undefined, join });
+    const hasRoom = async (more: boolean): Promise<boolean> => {
+      let room = false;
+      void window.room(more).then(() => (room = true));
+      await turn();
+      return room;
+    };
+    window.offer(page(3, change(1, 'a'), change(2, 'a'), change(3, 'a')));
+    expect(await hasRoom(false)).toBe(false);
+    expect(await hasRoom(true)).toBe(true);
+    window.offer(page(6, change(4, 'a'), change(5, 'a'), change(6, 'a')));
+    expect(await hasRoom(true)).toBe(false);
+  });
+
+  it('pages that wait cost no more to read than what runs and as much again', async () => {
+    const { window } = open({ orderOf: undefined, join: { most: () => 100, charge: 1 } });
+    window.offer(page(1, change(1, 'a')));
+    window.offer(page(2, change(2, 'a')));
+    let room = false;
+    void window.room(true).then(() => (room = true));
+    await turn();
+    expect(room).toBe(false);
+  });
+
+  it('pages that wait take up no changes whose order value is in another part’s hand', async () => {
+    const { window, handed, ids } = open({ together: 1, join: { most: () => 10, charge: 100 } });
+    window.offer(page(2, change(1, 'a'), change(2, 'b')));
+    await turn();
+    window.offer(page(4, change(3, 'a'), change(4, 'b')));
+    window.offer(page(6, change(5, 'c'), change(6, 'd')));
+    window.offer(page(8, change(7, 'a'), change(8, 'c')));
+    await turn();
+    handed[0]?.done();
+    await turn();
+    const begun = [
+      ['a1', 'b2'],
+      ['c5', 'd6'],
+      ['a3', 'b4'],
+    ];
+    expect(ids()).toEqual(begun);
+    handed[2]?.done();
+    await turn();
+    expect(ids()).toEqual(begun);
+    handed[1]?.done();
+    await turn();
+    expect(ids().at(-1)).toEqual(['a7', 'c8']);
+  });
 });

@@ -11,7 +11,7 @@ it('a development run works on jobs that another terminal leaves to it, and star
   const directory = mkdtempSync(join(tmpdir(), 'millrace-dev-jobs-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   await using dev = millrace(['dev', '--pipeline', VERSIONS, '--data', directory]);
-  await dev.until(/nothing to load/);
+  await dev.until(/documents loaded/);
   expect(existsSync(join(directory, 'jobs'))).toBe(false);
   // What it prints, pasted into a shell.
   const lines = dev.stdout.split('\n').filter((line) => line.startsWith('export '));

@@ -23,6 +23,11 @@ describe('the verdict of dev', () => {
     expect(verdictText([RIGHT, RIGHT], 4)).toBe('All right: 4 documents equal a recomputation (4 s)');
   });
 
+  it('does not call nothing all right', () => {
+    const nothing = { ...RIGHT, documents: { sources: 0, expected: 0, found: 0 } };
+    expect(verdictText([nothing], 0)).toContain('Nothing is derived yet');
+  });
+
   it('says what differs, and what could not be judged', () => {
     expect(verdictText([RIGHT, { ...RIGHT, different: 1 }], 4)).toContain('1 difference');
     expect(verdictText([{ ...RIGHT, moving: 2, behind: true }], 4)).toContain('2 documents can’t be judged');

@@ -65,7 +65,7 @@ it('`dev` goes over to a changed pipeline, keeps the data, loses nothing, and st
     expect(added).toContain('pipeline.ts changed: checked and reloaded (new: days@1)');
     await changed(dev, () => edit('name.ts', 'export', "throw new Error('no name');\nexport"), /runs on: .*no name/);
     const mended = await changed(dev, () => edit('name.ts', "throw new Error('no name');\n", ''), /reloaded/);
-    expect(mended).toContain('name.ts changed: checked and reloaded; every projection is as before');
+    expect(mended).toContain('name.ts changed: checked and reloaded; every declaration is as before');
     const refused = await changed(
       dev,
       () => edit('pipeline.ts', 'measures: { orders', 'measures: { most: (q) => q.max((order) => order.cents), orders'),
@@ -75,6 +75,11 @@ it('`dev` goes over to a changed pipeline, keeps the data, loses nothing, and st
     await changed(dev, () => edit('pipeline.ts', 'most: (q) => q.max((order) => order.cents), ', ''), /reloaded/);
     await changed(dev, () => edit('workload.ts', '\n', '\n\n'), /workload\.ts changed\. What is loaded stays/);
     await dev.until(/105 documents loaded/);
+    // What was loaded stays as it was.
+    const contradicted = await changed(dev, () => edit('pipeline.ts', 'cents: order.cents,', 'cents: 7,'), /reloaded/);
+    expect(contradicted).toContain('(changed: summaries@1)');
+    expect(contradicted).toMatch(/error G2 .*summaries computes cents 7, but the example \S+ has \d+/);
+    await changed(dev, () => edit('pipeline.ts', 'cents: 7,', 'cents: order.cents,'), /changed: summaries@1/);
     dev.kill('SIGINT');
     expect((await dev.ended).code).toBe(130);
   }

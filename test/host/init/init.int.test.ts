@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,6 +47,7 @@ describe('init', () => {
       'local.settings.example.json',
       'pipeline/pipeline.ts',
       'test/pipeline.test.ts',
+      'test/scenario.test.ts',
     ])
       expect(files).toContain(file);
     expect(JSON.parse(readFileSync(join(app, 'package.json'), 'utf8'))).toMatchObject({
@@ -53,6 +55,11 @@ describe('init', () => {
       dependencies: { millrace: 'file:../millrace.tgz' },
     });
     expect(readFileSync(join(app, 'azure.yaml'), 'utf8')).toContain('name: my-shop\n');
+    const compose = readFileSync(join(app, 'compose.yaml'), 'utf8');
+    expect(compose).not.toMatch(/hub/i);
+    const images = compose.match(/image: \S+/g) ?? [];
+    expect(images).toHaveLength(3);
+    for (const image of images) expect(image).toMatch(/:[\w-]*\d{1,}[\w.-]*$/);
     // Of the template's pipeline, not of Millrace's own.
     expect(JSON.parse(readFileSync(join(app, 'infra/pipeline.json'), 'utf8'))).toMatchObject({ name: 'shop' });
     expect(readFileSync(join(app, 'infra/modules/containers.bicep'), 'utf8')).toContain("name: 'OrderLists'");
@@ -90,6 +97,7 @@ describe('init', () => {
     expect(text('pipeline/pipeline.ts')).toContain("name: 'own'");
     expect(text('infra/modules/containers.bicep')).toContain("name: 'Summaries'");
     expect(text('local.settings.example.json')).toContain('"COSMOS_DATABASE": "own"');
+    expect(readdirSync(join(app, 'test'))).toEqual(['pipeline.test.ts']);
     // It runs before anything is declared: its documents are loaded, and nothing is derived.
     mkdirSync(join(app, 'node_modules'));
     symlinkSync(join(import.meta.dirname, '../../..'), join(app, 'node_modules/millrace'), 'dir');
@@ -204,6 +212,17 @@ it('`init` has a template whose documents are complete, and that derives what is
   };
   expect([code, verification.different]).toEqual([0, 0]);
   for (const { changes } of projections) expect(changes).toBeGreaterThan(0);
+});
+
+it('`init` has a template whose scenario passes', async () => {
+  await run('init', 'scenario', '--yes');
+  const app = join(place, 'scenario');
+  mkdirSync(join(app, 'node_modules'));
+  symlinkSync(join(import.meta.dirname, '../../..'), join(app, 'node_modules/millrace'), 'dir');
+  const args = ['--conditions=millrace-source', '--test', 'test/scenario.test.ts'];
+  const { status, stdout } = spawnSync(process.execPath, args, { cwd: app, encoding: 'utf8' });
+  expect(stdout).toMatch(/pass 2\b/);
+  expect(status).toBe(0);
 });
 
 describe('what it writes for assistants', () => {

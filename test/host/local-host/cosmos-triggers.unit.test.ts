@@ -29,6 +29,8 @@ it('a trigger of Cosmos DB puts settings in, and takes the host’s defaults', (
   expect(cosmosTriggers([trigger('a', { leaseContainerPrefix: 'x.' })], env)).toEqual([
     {
       name: 'a',
+      connection: 'MAIN',
+      leaseConnection: 'MAIN',
       account: { kind: 'key', endpoint: 'http://127.0.0.1:1/', key: 'a2V5' },
       database: 'shop',
       container: 'Orders',
@@ -61,6 +63,16 @@ it.each([
     'a start of the all-versions feed',
     () => cosmosTriggers([trigger('a', { changeFeedMode: 'AllVersionsAndDeletes', startFromBeginning: true })], env),
     /a reads the all-versions feed, which begins when it is first read, and names a start/,
+  ],
+  [
+    'two starts',
+    () => cosmosTriggers([trigger('a', { startFromBeginning: true, startFromTime: '2026-01-01T00:00:00Z' })], env),
+    /a names both startFromBeginning and startFromTime/,
+  ],
+  [
+    'a start that is no time',
+    () => cosmosTriggers([trigger('a', { startFromTime: 'yesterday' })], env),
+    /a has the startFromTime "yesterday", which is no time/,
   ],
   [
     'a name without its setting',

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BlobServiceClient } from '@azure/storage-blob';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { FunctionMetadata, Invocation, TriggerRetryOptions } from '../../../src/host/local-host/core.ts';
 import { invocationOf } from '../../../src/host/local-host/event-hub-data.ts';
 import { eventHubTriggers, runEventHubTrigger } from '../../../src/host/local-host/event-hub-triggers.ts';
@@ -175,7 +176,11 @@ describe('a running trigger', () => {
     await running[Symbol.asyncDispose]();
     return { deliveries, said };
   }
-  /** Each test's positions in an account of its own would be slow; the namespace's port tells them apart. */
+  // Hubs of another test have the same name, and positions of those would be refused.
+  afterEach(async () => {
+    const blobs = BlobServiceClient.fromConnectionString(azurite.connectionString);
+    await blobs.getContainerClient('azure-webjobs-eventhub').deleteIfExists();
+  });
   const storage = (): string => azurite.connectionString;
   const many = { cardinality: 'many', dataType: 'binary' };
 

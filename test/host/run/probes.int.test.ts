@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { metrics } from '@opentelemetry/api';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { afterEach, expect, it, vi } from 'vitest';
-import { METRICS } from '../../../src/base/metrics.ts';
+import { METRICS } from '../../../src/base/telemetry/metrics.ts';
 import { prometheusName } from '../../support/prometheus.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Served, served } from '../../support/served.ts';

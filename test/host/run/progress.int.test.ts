@@ -35,7 +35,16 @@ const IDLE = { ...LEASE, state: 'idle', idleSince: 50_000, checkedAt: 99_000 } a
 const hostWith = (orders: readonly LeaseStatus[], customers: readonly LeaseStatus[] = [IDLE], idle = false) => {
   const stats = ['days@1', 'summaries@1'].map((id) => ({ id, changes: 5, parked: 0, idle, meter: new Meter() }));
   const source = (container: string, leases: readonly LeaseStatus[], readers: readonly string[]) =>
-    ({ container, mode: 'latest-version', leases, known: 1, readers, pollMs: 5_000, meter: new Meter() }) as const;
+    ({
+      container,
+      mode: 'latest-version',
+      leases,
+      known: 1,
+      kept: [],
+      readers,
+      pollMs: 5_000,
+      meter: new Meter(),
+    }) as const;
   const app: Pick<App, 'stats' | 'sources'> = {
     stats: () => stats,
     sources: () => [
@@ -111,7 +120,7 @@ it('the progress of a running host is 0 once all is read, nothing of a version t
     await new Views(stage.services.place.state, stage.loaded.pipeline.name).change('days', (view) => {
       const { current } = view;
       if (!current) throw new Error('Nothing is current');
-      return { ...view, current: { ...current, version: 2 }, flips: 1 };
+      return { ...view, current: { ...current, version: 2 }, promotions: 1 };
     });
     // Once the host has seen that, whichever change shows it.
     let n = 1;

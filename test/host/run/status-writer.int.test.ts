@@ -38,6 +38,7 @@ it('a host says every half minute what it is doing, and takes it back when it st
     lags: async () => [{ container: 'Orders', lease: '0', lag: lag() }],
     stats: () => [{ id: 'days@1', changes: (changes += 1), parked: 0, idle: false, meter: new Meter() }],
     tenants: () => NONE,
+    failures: () => [{ part: 'Orders', error: failure }],
     sources: () => [
       {
         container: 'Orders',
@@ -49,7 +50,7 @@ it('a host says every half minute what it is doing, and takes it back when it st
       },
     ],
   };
-  const stop = startStatusWriter({ services, host: 'worker-1', app: app as never, rates: new Rates(), clock });
+  const writer = startStatusWriter({ services, host: 'worker-1', app: app as never, rates: new Rates(), clock });
   const said = () => readHostStatuses(services, signal);
   await vi.waitFor(
     async () =>
@@ -83,11 +84,18 @@ it('a host says every half minute what it is doing, and takes it back when it st
   await vi.waitFor(async () => expect((await said())[0]?.projections[0]?.changes).toBe(2), 30_000);
   const { text } = await world.run(status);
   expect((await said())[0]?.ranges).toMatchObject([
-    { handledPerSecond: 40, outPerSecond: 20, inPerSecond: 10, lag: 600, catchUp: 60 },
+    { handled: 1_200, handledPerSecond: 40, outPerSecond: 20, inPerSecond: 10, lag: 600, catchUp: 60 },
   ]);
+  expect((await said())[0]?.history).toEqual([]);
   expect(text).toMatch(/worker-1 +Orders +0 +40 +10 +20 +60 s +31 s +3 +1970-01-01T00:00:00Z the sink is full/);
-  expect(text).toMatch(/worker-1 +0 .*up since .*Orders: the sink is full/);
-  await stop();
+  expect(text).toMatch(/worker-1 +0 .*started \d+ \S+ ago, .*Orders: the sink is full/);
+  // The service's clock is decades ahead of this one.
+  expect((await said())[0]?.sources).toContainEqual(
+    expect.objectContaining({ container: 'clock', failure: expect.stringContaining('Synchronise the clock') }),
+  );
+  clock.advance(30_000);
+  await vi.waitFor(async () => expect((await said())[0]?.history).toEqual([[61, 20, 600]]), 30_000);
+  await writer.end();
   expect(await said()).toEqual([]);
 });
 
@@ -97,8 +105,8 @@ it('one whose words can’t be written goes on, and what others wrote there is p
   await services.place.state.items.create({ id: 'old', pk: 'status', something: 'else' });
   expect(await readHostStatuses(services, signal)).toEqual([]);
   emulator.faults({ rules: [{ container: 'millrace', status: 403 }] });
-  const app = { stats: () => [], tenants: () => NONE, sources: () => [], lags: async () => [] };
-  await startStatusWriter({ services, host: 'worker-1', app, rates: new Rates(), clock: new ManualClock() })();
+  const app = { stats: () => [], tenants: () => NONE, sources: () => [], failures: () => [], lags: async () => [] };
+  await startStatusWriter({ services, host: 'worker-1', app, rates: new Rates(), clock: new ManualClock() }).end();
   emulator.faults({});
   expect(await readHostStatuses(services, signal)).toEqual([]);
 });
@@ -118,6 +126,7 @@ it('the costliest tenants are added up over hosts, with their dead letters, and 
         stats: () => [],
         tenants: () => ({ tenants, others: n === 0 ? { changes: 5, parked: 0, charge: 5, delayMs: 0 } : null }),
         sources: () => [],
+        failures: () => [],
         lags: async () => [],
       },
       rates: new Rates(),
@@ -149,5 +158,5 @@ it('the costliest tenants are added up over hosts, with their dead letters, and 
   expect(others).toMatchObject({ changes: 6, charge: 5, deadLetters: 1 });
   expect(text).toMatch(/tenant +changes +RU +dead letters +delay\nbig +2 +120 +1 +1 min\nt9 +2 +10 /);
   expect(text).toMatch(/\(others\) +6 +5 +1 /);
-  await Promise.all(hosts.map((stop) => stop()));
+  await Promise.all(hosts.map(({ end }) => end()));
 });

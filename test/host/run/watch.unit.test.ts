@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { emit } from '../../../src/base/diagnostics.ts';
+import { emit } from '../../../src/base/telemetry/diagnostics.ts';
 import { LeaseStalled } from '../../../src/feed/leases/lease.ts';
 import { watchTroubles } from '../../../src/host/run/watch.ts';
 
@@ -20,6 +20,18 @@ it('the watch says that one place comes again and again, and why, less often the
         `feed of orders: 90 changes after "7" were delivered ${times} times, and will be delivered again: the sink is not there`,
     ),
   );
+});
+
+it('the watch names five of many parked changes, and counts the others', () => {
+  const lines: string[] = [];
+  const end = watchTroubles((line) => void lines.push(line));
+  for (let n = 1; n <= 89; n++)
+    emit('engine:parked', { projection: 'sums@1', container: 'orders', id: `order-${n}`, error: new Error('no date') });
+  end();
+  expect(lines).toEqual([
+    ...[1, 2, 3, 4, 5].map((n) => `parked: sums@1 could not apply orders/order-${n}: no date`),
+    'parked: 84 other changes in 60 s; see `millrace dead-letters list`',
+  ]);
 });
 
 it('the watch says at once that a handler hung', () => {

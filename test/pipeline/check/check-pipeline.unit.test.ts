@@ -81,6 +81,25 @@ test('a join must be a point read', () => {
   ]);
 });
 
+test.each([
+  [{ storeId: 'storeId', id: 'customer' }, 'by customer, which order doesn’t have: did you mean customerId?'],
+  [{ storeId: 'storeId', id: 'customerId', nick: 'storeId' }, 'by nick, which customer doesn’t have'],
+])('a join by a field that its type doesn’t have, %j, is refused', (on, why) => {
+  const names = copy('names', {
+    from: m.Orders.order,
+    into: m.Sums.sum,
+    map: (o) => ({ id: o.id, customerId: o.customerId, n: 1 }),
+  });
+  const join = { name: 'customer', of: { container: 'Customers', type: 'customer' }, on, missing: 'null' } as const;
+  expect(check({ ...names, joins: [join] })).toMatchObject([
+    {
+      code: 'join-not-a-point-read',
+      severity: 'error',
+      message: `Projection names joins customer ${why.replaceAll('’', "'")}`,
+    },
+  ]);
+});
+
 test("a sink's examples must hold the sink's key", () => {
   const [orders, customers, target] = document.containers;
   if (!orders || !customers || !target) throw new Error('three containers');

@@ -92,6 +92,23 @@ test('a match that is no point read', () => {
   expect(codes([spec])).toEqual(['join-not-a-point-read']);
 });
 
+test('a match by a field that the parent, the child or the element of a list doesn’t have is refused', () => {
+  const lines = embedEach('line-who', {
+    from: m.People.person,
+    into: m.Orders.order,
+    each: 'lines',
+    on: { store: 'store' },
+    onEach: { id: 'person' },
+    set: { who: (p) => p.name },
+  });
+  for (const spec of [
+    { ...named, on: { store: 'store', id: 'persn' } },
+    { ...named, on: { ...on, nick: 'person' } },
+    { ...lines, each: { field: 'lines', on: { id: 'persn' } } },
+  ])
+    expect(codes([spec])).toEqual(['join-not-a-point-read']);
+});
+
 test('two that own a field, the whole list or a field of its elements', () => {
   expect(codes([named, who({ who: (p) => p.title ?? '' }, 'who-else')])).toEqual(['field-owned-twice']);
   const lists = embed('lists', { from: m.People.person, into: m.Orders.order, on, set: { lines: () => [] } });

@@ -103,3 +103,25 @@ test('stable is not advised where the feed shows deletions without their documen
   const { projections } = await planAll({ ...pipeline.default, sources, projections: [open], embeds: [] });
   expect(projections[0]).toMatchObject({ mode: 'copy with locator', cheaper: undefined });
 });
+
+test('a copy that a global secondary index would serve is named, and of the others why it would not', async () => {
+  const pipeline = (await import('../../../examples/storefront/pipeline.ts')).default;
+  const same = copy('same', { from: m.Customers.customer, into: m.Customers.customer, map: (doc) => doc });
+  const plain = { ...same, into: { container: 'OrdersByStatus', type: 'customer' } };
+  const noteOf = async (more: object) => {
+    const projections = [{ ...plain, ...more }];
+    const { projections: planned } = await planAll({ ...pipeline, sources: [], embeds: [], projections });
+    return planned[0]?.notes.at(-1);
+  };
+  expect(await noteOf({})).toBe(
+    'A global secondary index of Customers by /storeId, /status would serve it, and nothing would run.',
+  );
+  expect(await noteOf({ where: () => true })).toContain('it has no conditions');
+  expect(await noteOf({ onDelete: 'keep' })).toContain('keeps what was deleted');
+  expect(await noteOf({ into: same.from })).toContain('same reads its sink');
+  expect(await noteOf({ from: { container: 'Catalog', type: 'variant' } })).toContain('the other documents of Catalog');
+  expect(await noteOf({ map: (doc: object) => ({ ...doc, name: 'x' }) })).toContain('and name is another');
+  const notes = (await planAll(pipeline)).projections.flatMap((one) => one.notes);
+  expect(notes).toContain('A global secondary index would not serve it: it has no aggregates.');
+  expect(notes.join()).toContain('it has no joins, and this one reads Customers (customer)');
+});

@@ -4,7 +4,7 @@ import { leasesExport } from '../../../src/verbs/leases/export.operation.ts';
 import { leasesHandback } from '../../../src/verbs/leases/handback.operation.ts';
 import { writeDocument } from '../../../src/feed/leases/dialects/write.ts';
 import { readDocument } from '../../../src/feed/leases/dialects/read.ts';
-import { changesOf, openBacklog } from '../../engine/deferred/set-aside.ts';
+import { changesOf, openQueues } from '../../engine/deferred/defer.ts';
 import { type LeaseWorld, type Stored, leaseWorld } from '../../verbs/leases/lease-world.ts';
 
 const positions = (documents: readonly Stored[]) => documents.map(({ ContinuationToken }) => ContinuationToken);
@@ -161,21 +161,21 @@ describe('handing back', () => {
     expect((await world.audit()).map(({ verb }) => verb)).toEqual(['leases adopt', 'leases handback']);
   });
 
-  it('handing back is refused while changes are set aside, and so is an export of the pipeline’s positions', async () => {
+  it('handing back is refused while changes are deferred, and so is an export of the pipeline’s positions', async () => {
     const { world, prefix, host } = await stage(1);
     await host.work();
     await host.stop();
     await world.run(leasesAdopt, { prefix });
     const { pipeline } = world.stage.loaded;
-    const backlog = await openBacklog(world.stage.services.place.state, pipeline.name, 'Orders');
-    await backlog.setAside('s1', changesOf('Orders', 's1', 3));
+    const deferred = await openQueues(world.stage.services.place.state, pipeline.name, 'Orders');
+    await deferred.defer('s1', changesOf('Orders', 's1', 3));
     const before = await world.documents();
-    const refused = { code: 'leases-backlog', message: expect.stringContaining('Orders') as string };
+    const refused = { code: 'leases-deferred', message: expect.stringContaining('Orders') as string };
     expect(await world.refusal(leasesHandback, { prefix })).toMatchObject(refused);
     expect(await world.refusal(leasesExport)).toMatchObject(refused);
     expect((await world.run(leasesExport, { prefix })).text, 'positions of others').toContain(prefix);
     expect(await world.documents()).toEqual(before);
-    for (let portion; typeof (portion = await backlog.next('s1', 1_000)) !== 'string';) await backlog.done(portion);
+    for (let portion; typeof (portion = await deferred.next('s1', 1_000)) !== 'string';) await deferred.done(portion);
     await world.run(leasesExport);
     await world.run(leasesHandback, { prefix });
   });

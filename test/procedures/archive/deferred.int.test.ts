@@ -1,6 +1,6 @@
-// A flood of one tenant in a pipeline: what judges by positions knows what is set aside (TEN-F15 to TEN-F18).
+// A flood of one tenant in a pipeline: what judges by positions knows what is deferred (TEN-F15 to TEN-F18).
 import { afterEach, expect, it, vi } from 'vitest';
-import { backlogOf } from '../../../src/engine/deferred/registered.ts';
+import { registeredOf } from '../../../src/engine/deferred/registered.ts';
 import { sweep } from '../../../src/procedures/archive/sweep.ts';
 import { promote } from '../../../src/procedures/promote/promote.ts';
 import { promoteBack } from '../../../src/procedures/promote/promote-back.ts';
@@ -57,7 +57,7 @@ async function writeFlood(stage: Stage, count = FLOOD): Promise<void> {
 }
 
 const waitingOf = ({ services, loaded }: Stage) =>
-  backlogOf(services.place.state, { pipeline: loaded.pipeline.name, source: 'Orders' }, signal);
+  registeredOf(services.place.state, { pipeline: loaded.pipeline.name, source: 'Orders' }, signal);
 
 /** The number of orders that `Days` has of a store. */
 async function applied(stage: Stage, storeId: string, container = 'Days'): Promise<number> {
@@ -66,7 +66,7 @@ async function applied(stage: Stage, storeId: string, container = 'Days'): Promi
   return resources[0] ?? 0;
 }
 
-/** A host sets the flood aside, and stops when it has applied what stands behind it. */
+/** A host defers the flood, and stops when it has applied what stands behind it. */
 async function stoppedInFlood(stage: Stage): Promise<number> {
   const app = await hostOf(stage, 'first');
   await app.start();
@@ -74,11 +74,11 @@ async function stoppedInFlood(stage: Stage): Promise<number> {
   await vi.waitFor(quiet, { timeout: 60_000, interval: 5 });
   await app.stop();
   const left = FLOOD - (await applied(stage, 'flood'));
-  expect(left, 'otherwise nothing is left in the backlog').toBeGreaterThan(0);
+  expect(left, 'otherwise nothing is left in the queues').toBeGreaterThan(0);
   return left;
 }
 
-it('a flood of one tenant waits in a backlog, which verify and other hosts know, until another host has drained it', async () => {
+it('a flood of one tenant waits in a queue, which verify and other hosts know, until another host has drained it', async () => {
   const stage = await open({}, VERSIONS);
   await writeFlood(stage);
   const left = await stoppedInFlood(stage);
@@ -89,9 +89,9 @@ it('a flood of one tenant waits in a backlog, which verify and other hosts know,
   const look = () => verify(stage.loaded, stage.services, { signal, screen, settings: stage.settings, readLagMs: 0 });
   const first = await look();
   expect(first).toMatchObject({ different: 0, differences: [] });
-  expect(first.setAside).toBeGreaterThan(left);
-  expect(formatVerification(first)).toContain('changes of their tenants are set aside');
-  // Of a tenant without a backlog every difference is found.
+  expect(first.deferred).toBeGreaterThan(left);
+  expect(formatVerification(first)).toContain('changes of their tenants are deferred');
+  // Of a tenant without a queue every difference is found.
   await stage.container('Summaries').item('quiet1', 'quiet').delete();
   expect((await look()).differences).toMatchObject([{ document: '["quiet","quiet1"]', kind: 'missing' }]);
 
@@ -115,7 +115,7 @@ it('a flood of one tenant waits in a backlog, which verify and other hosts know,
   }
 });
 
-it('a version that comes back has what is set aside, before any host has drained it', async () => {
+it('a version that comes back has what is deferred, before any host has drained it', async () => {
   const stage = await open({}, VERSIONS);
   await stage.container('Orders').items.upsert(order('o1', 'quiet'));
   const app = await hostOf(stage, 'begin');
@@ -144,7 +144,7 @@ it('a version that comes back has what is set aside, before any host has drained
   expect(await applied(stage, 'flood', 'DaysTwo')).toBe(FLOOD);
 });
 
-it('what is set aside is drained though the pipeline no longer declares the tenant', async () => {
+it('what is deferred is drained though the pipeline no longer declares the tenant', async () => {
   const stage = await open({}, VERSIONS);
   await writeFlood(stage);
   await stoppedInFlood(stage);
@@ -156,7 +156,7 @@ it('what is set aside is drained though the pipeline no longer declares the tena
   expect(await applied(stage, 'flood')).toBe(FLOOD);
 });
 
-it('no document of a tenant with a backlog leaves for the archive', async () => {
+it('no document of a tenant with a queue leaves for the archive', async () => {
   const azurite = await startAzurite();
   closing.push(() => azurite.close());
   const stage = await open({}, COLD, { connectionString: azurite.connectionString, container: 'archive' });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Doc } from '../../../src/pipeline/specs.ts';
-import { ABANDONED_MS } from '../../../src/procedures/lock.ts';
+import { ABANDONED_MS } from '../../../src/procedures/journal/lock.ts';
 import { Lacking } from '../../../src/procedures/backfill/without-tenant.ts';
 import { Processed } from '../../../src/procedures/backfill/processed.ts';
 import { ServiceClock } from '../../../src/procedures/backfill/service-clock.ts';
@@ -235,7 +235,7 @@ describe('reactions', () => {
   });
 });
 
-it('positions count once a letter that was written before them must be visible, and for no tenant with a backlog', async () => {
+it('positions count once a letter that was written before them must be visible, and for no tenant with a queue', async () => {
   await put(order('o1'));
   const app = await shop.host();
   await app.drained(signal);
@@ -257,18 +257,18 @@ it('positions count once a letter that was written before them must be visible, 
   clock.advance(1);
   expect(await isProcessed()).toBe(true);
   const { state } = shop.services.place;
-  const pk = `backlog|${shop.loaded.pipeline.name}|Orders`;
+  const pk = `deferred|${shop.loaded.pipeline.name}|Orders`;
   const queues = [{ id: 'of-a-host|0', tenant: 's1', min: '', max: 'FF' }];
-  await state.items.create({ id: 'register', pk, type: 'millrace.backlog', owners: [], queues });
+  await state.items.create({ id: 'register', pk, type: 'millrace.deferred', owners: [], queues });
   expect(await isProcessed()).toBe(false);
 });
 
 describe('one process', () => {
   it('one process backfills a container at a time, and what another died in is resumed', async () => {
     await put(order('o1'));
-    const lock = { id: 'Orders', pk: 'backfilling', type: 'millrace.backfilling', holder: 'x', actor: 'root' };
-    const renewedAt = new Date().toISOString();
-    await shop.services.place.state.items.create({ ...lock, renewedAt });
+    const lock = { id: 'backfilling|Orders', pk: 'locks', type: 'millrace.lock', holder: 'x', actor: 'root' };
+    const aliveAt = new Date().toISOString();
+    await shop.services.place.state.items.create({ ...lock, aliveAt });
     await expect(run(quiet(shop))).rejects.toMatchObject({ code: 'under-way', message: /root renewed it/ });
     const later = { ...systemClock, now: () => Date.now() + ABANDONED_MS };
     expect(await run(quiet(shop), { clock: later })).toMatchObject({ written: 1, left: 0 });

@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { failureOf } from '../../../src/cosmos/failure.ts';
 import { recompute, rowKey, visible } from '../../../src/pipeline/oracle/recompute.ts';
 import { type Doc, projectionId } from '../../../src/pipeline/specs.ts';
-import { ABANDONED_MS } from '../../../src/procedures/lock.ts';
+import { ABANDONED_MS } from '../../../src/procedures/journal/lock.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import { dies } from '../../verbs/projections/dies.ts';

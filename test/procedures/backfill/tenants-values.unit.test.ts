@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LEAVING_TTL_S } from '../../../src/kinds/archive/leaving.ts';
 import type { DocumentAccess } from '../../../src/access/document-access.ts';
-import { ttlAfter } from '../../../src/procedures/backfill/life.ts';
+import { ttlAfter } from '../../../src/procedures/backfill/ttl-after.ts';
 import { ServiceClock } from '../../../src/procedures/backfill/service-clock.ts';
 import { byLookup, lookupOf } from '../../../src/procedures/backfill/lookup.ts';
 import { type ValuesInput, assertOne, fromField, sameValue } from '../../../src/procedures/backfill/values.ts';

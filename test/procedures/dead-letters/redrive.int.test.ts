@@ -4,7 +4,7 @@ import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { redrive } from '../../../src/procedures/dead-letters/redrive.ts';
 import type { ProjectionSpec } from '../../../src/pipeline/specs.ts';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
-import { startLetterMetrics } from '../../../src/host/run/letter-metrics.ts';
+import { startLetterMetrics } from '../../../src/host/run/host-metrics.ts';
 import { cli } from '../../cli/cli.ts';
 import { SHOP, type Stage, openStage } from '../../support/stage.ts';
 
@@ -252,9 +252,7 @@ describe('on the command line', () => {
     );
     expect(stdout).toContain('1 dead letter discarded.');
     expect(await letters()).toMatchObject([{ projection: 'summaries@1' }]);
-    const { resources } = await stage.services.place.state.items
-      .query("SELECT * FROM c WHERE c.pk = 'audit'")
-      .fetchAll();
+    const { resources } = await stage.services.place.state.items.query('SELECT * FROM c WHERE c.kept').fetchAll();
     expect(resources).toMatchObject([
       { verb: 'dead-letters discard', arguments: { reason: 'a test order' }, outcome: 'done' },
     ]);

@@ -63,6 +63,10 @@ describe('doctor', () => {
     expect([...of('leases'), ...of('account').filter(({ verdict }) => verdict === 'bad')]).toEqual([]);
     const { stdout } = await cli(['doctor', '--pipeline', VERSIONS]);
     expect(stdout.match(/Run `millrace model apply`/g)).toHaveLength(1);
+    await stage.services.place.state.delete();
+    const { stdout: unprepared } = await cli(['doctor', '--pipeline', VERSIONS]);
+    expect(unprepared).toMatch(/BAD {2}containers: to do: create container millrace,/);
+    expect(unprepared).not.toMatch(/Owner resource|does not exist/);
   });
 
   it('`doctor` says of a host that waits for the first change what it waits for', async () => {
@@ -98,6 +102,10 @@ describe('doctor', () => {
     const { code, stdout } = await cli(['doctor', '--pipeline', VERSIONS]);
     expect(code).toBe(1);
     expect(stdout).toContain('may not write in millrace');
+    stage.emulator.faults({ rules: [{ operation: 'create', status: 403, substatus: 5300 }] });
+    expect((await cli(['projections', 'pause', 'days', '--pipeline', VERSIONS])).stderr).toMatch(
+      /no right to do that[^]*No role for data has this right/,
+    );
   });
 
   it('`doctor` names the sink that an identity may not write, and so does status, by what its host says', async () => {
@@ -125,7 +133,7 @@ describe('doctor', () => {
         ),
       30_000,
     );
-    const end = startStatusWriter({ services: stage.services, host: 'live', app, rates: new Rates() });
+    const { end } = startStatusWriter({ services: stage.services, host: 'live', app, rates: new Rates() });
     const said = new RegExp(
       `This identity may not (read|write) in container Days: Failed by rule with 403. Give the identity the ${ROLE}`,
     );
@@ -152,6 +160,27 @@ describe('doctor', () => {
       expect.objectContaining({
         verdict: 'bad',
         what: 'this identity may not read in Customers; summaries@1, summaries@2 must',
+      }),
+    );
+  });
+
+  it('`doctor` names the leases of a source that was deleted and created again', async () => {
+    const { database } = stage.services.place;
+    const { resource: orders } = await stage.container('Orders').read();
+    const again = async (): Promise<void> => {
+      const app = await live(stage);
+      await app.drained(signal);
+      await app.stop();
+    };
+    await again();
+    await stage.container('Orders').delete();
+    await database.containers.create({ id: 'Orders', partitionKey: orders!.partitionKey! });
+    await again();
+    expect((await doctor()).of('leases')).toContainEqual(
+      expect.objectContaining({
+        verdict: 'doubtful',
+        what: expect.stringContaining('deleted and created again') as string,
+        hint: expect.stringContaining('projections verify --repair') as string,
       }),
     );
   });

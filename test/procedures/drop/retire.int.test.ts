@@ -9,6 +9,7 @@ import { leasesOf, retirable, retire } from '../../../src/procedures/drop/retire
 import type { App } from '../../../src/runtime/hosts/processor-host.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
+import { stands } from '../../verbs/projections/stands.ts';
 import { VERSIONS, compare, live, options } from '../../verbs/projections/versions.ts';
 
 const { signal } = new AbortController();
@@ -121,6 +122,23 @@ describe('a projection that the pipeline no longer declares', () => {
 
     await rebuild(options(stage, 'days@1', signal));
     const { expected, found } = await compare(stage, 'days@1');
+    expect(found).toEqual(expected);
+  });
+
+  it('a removal of a projection that is overtaken removes nothing that was declared and built since', async () => {
+    const old = await start('old', stage);
+    await stage.container('Orders').items.upsert(order('o1', 1));
+    await old.drained(signal);
+    const removing = async (on: Stage) => {
+      const of = { ...without, services: on.services };
+      return retire({ ...parts(of, 'days'), clock: new Skipping() }, (await asked(of, 'days'))!);
+    };
+    const goOn = await stands(stage, 'Days', 2, removing);
+    await removing(without);
+    await rebuild(options(stage, 'days@1', signal));
+    expect(await goOn?.()).toBe('rebuild-under-way');
+    const { expected, found } = await compare(stage, 'days@1');
+    expect(expected.size).toBe(1);
     expect(found).toEqual(expected);
   });
 

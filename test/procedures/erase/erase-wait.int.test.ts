@@ -5,7 +5,7 @@ import type { Clock } from '../../../src/base/clock.ts';
 import { ErasureRecords } from '../../../src/engine/erasures/record.ts';
 import { VIEWS_REFRESH_MS } from '../../../src/engine/views/view-control.ts';
 import { passed, stopped } from '../../../src/procedures/erase/erase-wait.ts';
-import { whileNoted } from '../../../src/procedures/running.ts';
+import { whileNoted } from '../../../src/procedures/journal/runs.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 
 const READ_LAG_MS = 5_000;

@@ -2,7 +2,7 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import { Client } from 'pg';
 import { expect, it, vi } from 'vitest';
-import type { ErasableStore } from '../../../src/archive/blobs/blob-store.ts';
+import type { ErasableStore } from '../../../src/access/blob-store.ts';
 import { MillraceError, messageOf } from '../../../src/base/errors.ts';
 import { digestOf } from '../../../src/engine/erasures/record.ts';
 import { Jobs } from '../../../src/jobs/jobs.ts';
@@ -13,7 +13,7 @@ import { useArchiveStage } from '../../support/each-stage.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import type { Stage } from '../../support/stage.ts';
-import { ERASE, GONE, STAYS, eraseOptions, everything, fill, naming, setAside } from '../tenants/leaving.ts';
+import { ERASE, GONE, STAYS, eraseOptions, everything, fill, naming, defer } from '../tenants/leaving.ts';
 
 let stage: Stage;
 let blobs: ContainerClient;
@@ -86,7 +86,7 @@ it(
         await options.records.remove(options.record.id);
         await fill(stage, [GONE]);
         // The host of `fill` has drained it.
-        await setAside(stage, STAYS);
+        await defer(stage, STAYS);
         before = await everything(stage, blobs);
       }
     }
@@ -99,7 +99,7 @@ it(
 /** A process that was killed leaves its lock to its age. */
 async function freed(): Promise<void> {
   await stage.services.place.state
-    .item('erase', 'erasing')
+    .item('erasing|erase', 'locks')
     .delete()
     .catch(() => undefined);
 }
@@ -177,7 +177,7 @@ it('one process at a time erases', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const first = erase({ ...options, stopped: () => promise });
   await vi.waitFor(
-    async () => expect((await stage.services.place.state.item('erase', 'erasing').read()).statusCode).toBe(200),
+    async () => expect((await stage.services.place.state.item('erasing|erase', 'locks').read()).statusCode).toBe(200),
     30_000,
   );
   await expect(erase(options)).rejects.toMatchObject({ code: 'under-way' });

@@ -5,7 +5,7 @@ import type { RatedRow } from '../../../src/procedures/leases/rates.ts';
 import { leasesList } from '../../../src/verbs/leases/list.operation.ts';
 import { status } from '../../../src/verbs/status.operation.ts';
 import { ChangeFeedProcessor } from '../../../src/feed/processor/change-feed-processor.ts';
-import { processorName } from '../../../src/runtime/hosts/processor-name.ts';
+import { leaseNameOf } from '../../../src/runtime/hosts/processor-name.ts';
 import { type LeaseWorld, leaseWorld } from '../../verbs/leases/lease-world.ts';
 
 const findings = async (world: LeaseWorld, input = {}) => {
@@ -67,6 +67,7 @@ describe('leases list', () => {
     const range = {
       container: 'Orders',
       lease: token,
+      handled: 50,
       handledPerSecond: 41.5,
       inPerSecond: 12,
       outPerSecond: 23,
@@ -76,7 +77,16 @@ describe('leases list', () => {
       rejection: null,
     };
     const at = new Date().toISOString();
-    const said = { pk: 'status', at, startedAt: at, version: '0.1.0', projections: [], sources: [], ttl: 600 };
+    const said = {
+      pk: 'status',
+      at,
+      startedAt: at,
+      version: '0.1.0',
+      projections: [],
+      history: '',
+      sources: [],
+      ttl: 600,
+    };
     await state.items.create({ ...said, id: host.owner, ranges: [range] });
     await state.items.create({ ...said, id: 'another host', ranges: [{ ...range, lease: unreported }] });
     const ratesOf = async () =>
@@ -118,7 +128,7 @@ describe('leases list', () => {
     const processor = new ChangeFeedProcessor({
       source: world.orders,
       leases: world.leases,
-      name: processorName(world.stage.loaded.pipeline),
+      name: leaseNameOf(world.stage.loaded.pipeline, 'Orders', {}),
       instance: 'ours',
       timings: { acquireMs: 20, pollMs: 20 },
       handler: () => Promise.reject(new Error('not now')),

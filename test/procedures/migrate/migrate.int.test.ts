@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../../src/cosmos/connect.ts';
-import { changeGate, ensureGate, openWriteGate } from '../../../src/shards/gate/write-gate.ts';
+import { changeGate, ensureGate, gateTarget, openWriteGate } from '../../../src/shards/gate/write-gate.ts';
 import { openServices } from '../../../src/runtime/services.ts';
 import { type Migrated, type MigrateOptions, migrate } from '../../../src/procedures/migrate/migrate.ts';
 import { Migrations } from '../../../src/procedures/migrate/migrations.ts';
@@ -194,6 +194,20 @@ it('a container that is on its way elsewhere is refused, until that is finished 
   expect(await migrate({ ...elsewhere, rollback: true })).toMatchObject({ into: 'Orders' });
 });
 
+it('a migration that is given up while its process runs ends, and its writers stay', async () => {
+  await stage.container('Orders').items.upsert({ id: 'a', type: 'order', storeId: 's1', customerId: 'c1' });
+  const { state } = stage.services.place;
+  const migrations = new Migrations(state);
+  const forgotten: Promise<void>[] = [];
+  const progress = async () => {
+    if (forgotten.length === 0) forgotten.push(migrations.forget('Orders'));
+    await Promise.all(forgotten);
+  };
+  await expect(migrate({ ...options(), progress })).rejects.toMatchObject({ code: 'overtaken' });
+  expect(await migrations.read('Orders')).toBeUndefined();
+  expect(await gateTarget(state, 'Orders')).toEqual({ container: 'Orders' });
+});
+
 it('a migration into a container of the same name in another database ends as one of another name does', async () => {
   const { database } = await stage.services.place.database.client.databases.create({ id: 'other' });
   await database.containers.create({ id: 'Orders', partitionKey: { paths: ['/storeId'] }, defaultTtl: -1 });
@@ -272,7 +286,7 @@ describe('a source that is written faster than it is copied', () => {
     expect(await migrate(options())).toMatchObject({ copied: written - copied });
   });
 
-  it('past the gate ends the change-over within its minute, and writers stay where they are', async () => {
+  it('past the gate ends the switch within its minute, and writers stay where they are', async () => {
     await write(200);
     await expect(copying(() => write(100)).done).rejects.toMatchObject({
       code: 'too-slow',

@@ -6,8 +6,8 @@ const lease = (name: string): string => `${leasePrefix(name, 'https://one.docume
 const found = (...names: string[]) => ownLeases(names.map(lease), 'one.documents.azure.com');
 
 it('the list of leases behind names the version that leases belong to, once, with what moves them on', () => {
-  expect(found('shop.', 'shop.all-versions.', 'my.shop.')).toEqual([]);
-  expect(found('shop.summaries@2.', 'shop.at-rid.summaries@2.')).toMatchObject([
+  expect(found('shop.Orders.', 'shop.Orders.all-versions.', 'my.shop.')).toEqual([]);
+  expect(found('shop.Orders.summaries@2.', 'shop.Orders.at-rid.summaries@2.')).toMatchObject([
     { projection: 'summaries@2', remedy: expect.stringContaining('promote summaries`, or remove the version') },
   ]);
   expect(found('shop.rows@3.target-1.')).toMatchObject([

@@ -27,14 +27,14 @@ afterAll(async () => {
 const run = (line: string) => cli(['shards', ...line.split(' ')], { directory });
 const order = (id: string, n: number): Order => ({ id, type: 'order', tenantId: 1, n });
 
-it('late writes are listed as both shards have them, and settled one by one, then all that are left', async () => {
+it('late writes are listed as both shards have them, and resolved one by one, then all that are left', async () => {
   for (const id of ['a', 'b']) await stage.orders(stage.west).items.create(order(id, 1));
-  const { promise: flipped, resolve } = Promise.withResolvers<void>();
+  const { promise: switched, resolve } = Promise.withResolvers<void>();
   const moving = stage.move(1, stage.east, {
     graceMs: 3_000,
     say: (text) => (text.startsWith('late writes') ? resolve() : undefined),
   });
-  await flipped;
+  await switched;
   for (const id of ['a', 'b']) {
     await stage.orders(stage.east).items.upsert(order(id, 7));
     await stage.orders(stage.west).items.upsert(order(id, 5));
@@ -53,12 +53,12 @@ it('late writes are listed as both shards have them, and settled one by one, the
   expect(plan.stdout).not.toContain('Orders [1] b');
   const unconfirmed = await run(target);
   expect([unconfirmed.code, unconfirmed.stderr]).toEqual([2, expect.stringContaining('--yes')]);
-  expect((await run(`${target} --yes`)).stdout).toMatch(/1 late write settled\.\n[^]*1 late write of tenants\./);
+  expect((await run(`${target} --yes`)).stdout).toMatch(/1 late write resolved\.\n[^]*1 late write of tenants\./);
   expect(await stage.stored(stage.west, 1)).toEqual([order('b', 5)]);
 
   const source = 'check tenants --repair source';
   expect((await run(`${source} --dry-run`)).stdout).toContain('carry over and remove from the source: Orders [1] b');
-  expect((await run(`${source} --yes`)).stdout).toBe('tenants: 1 late write settled.\ntenants: no differences.\n');
+  expect((await run(`${source} --yes`)).stdout).toBe('tenants: 1 late write resolved.\ntenants: no differences.\n');
   expect(await stage.stored(stage.east, 1)).toEqual([order('a', 7), order('b', 5)]);
   expect(await stage.stored(stage.west, 1)).toEqual([]);
   expect(await stage.map.strays(stage.west)).toEqual([]);

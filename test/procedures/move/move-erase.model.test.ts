@@ -1,6 +1,6 @@
 // Random histories of moves, erasures of tenants, sweeps and restores together, in the world of move-protocol.ts. The judge knows
 // the application's writes alone: after an erasure nothing of the tenant lives in either shard, the global place, the
-// archive, the letters or what is set aside, and of the other tenant nothing is lost, twice, or on both sides. ERASE-P61, ERASE-P65.
+// archive, the letters or what is deferred, and of the other tenant nothing is lost, twice, or on both sides. ERASE-P61, ERASE-P65.
 import { expect, it } from 'vitest';
 import { suiteSeed } from '../../support/seed.ts';
 import { neverSeen, runHistory } from './protocol/move-history.ts';

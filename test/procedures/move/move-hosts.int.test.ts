@@ -8,7 +8,7 @@ import { ShardMapManager } from '../../../src/shards/index.ts';
 import { currentEpoch } from '../../../src/feed/reading/epochs.ts';
 import { ridOf } from '../../../src/cosmos/rid.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
-import { setAside } from './protocol/set-aside.ts';
+import { defer } from './protocol/defer.ts';
 import { rebuild } from '../../../src/procedures/rebuild/rebuild.ts';
 import { VERSIONS, compare, fast, options } from '../../verbs/projections/versions.ts';
 
@@ -119,18 +119,18 @@ it('a move is refused while a version is filled and not promoted: the error name
   });
 });
 
-it('a move waits for changes that hosts have set aside: applied later, they would count as deleted', async (context) => {
+it('a move waits for changes that hosts have deferred: applied later, they would count as deleted', async (context) => {
   const { home, east, right, move, host, apps } = await shop(context);
   for (let n = 0; n < 3; n++) await home.container('Orders').items.create(order(`o${n}`, 's1', n));
   for (const app of apps) await app.drained(signal);
   await apps[0]!.stop();
-  await setAside(home.services.place.state, home.container('Orders'), {
+  await defer(home.services.place.state, home.container('Orders'), {
     pipeline: home.loaded.pipeline.name,
     storeId: 's1',
   });
   await expect(move('s1', right, 1_000)).rejects.toMatchObject({
     code: 'move-hosts-behind',
-    message: expect.stringMatching(/changes that are set aside of shop\/Orders\b/),
+    message: expect.stringMatching(/changes that are deferred of shop\/Orders\b/),
   });
   const again = await host(home, 'again');
   await move('s1', right);

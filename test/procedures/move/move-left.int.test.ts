@@ -1,4 +1,4 @@
-// A mover that dies between the two operations of the flip: how others see it, and what brings its keys back.
+// A mover that dies between the two operations of the switch: how others see it, and what brings its keys back.
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { ridOf } from '../../../src/cosmos/rid.ts';
@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => stage[Symbol.asyncDispose]());
 
 /** Moves tenant 1 to the east until it is offline, and dies there. Resolves with the mapping that the dead process knows. */
-async function dieInFlip(): Promise<Mapping> {
+async function dieInSwitch(): Promise<Mapping> {
   const options = await stage.optionsOfProcess();
   let offline: Mapping | undefined;
   const left = { open: () => Promise.resolve(true) };
@@ -50,7 +50,7 @@ const heal = (clock = later) => bringBack({ map: stage.map, maps: maps(), signal
 
 it('its keys are online again where they were, for writes too, and the move goes on', async () => {
   for (const id of ['a', 'b']) await stage.orders(stage.west).items.create(order(id));
-  const offline = await dieInFlip();
+  const offline = await dieInSwitch();
   expect((await stage.mapping(1)).status).toBe('offline');
   expect(await heal(systemClock), 'a process that lives isn’t disturbed').toEqual([]);
   const moves = await movesOf(maps(), 'tenants', signal);
@@ -82,7 +82,7 @@ it('its keys are online again where they were, for writes too, and the move goes
 
 it('no lease of a side goes back until the move has ended, or is lost with the maps', async () => {
   await stage.orders(stage.west).items.create(order('a'));
-  await dieInFlip();
+  await dieInSwitch();
   const sides = [stage.west, stage.east].map(({ location }) => stage.database(location.database));
   for (const database of sides) {
     const rid = await ridOf(database.container('Orders'));

@@ -11,7 +11,7 @@ import { movesOf } from '../../../src/procedures/move/record.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { cli } from '../../cli/cli.ts';
 import { rows } from '../../runtime/application.ts';
-import { setAside } from './protocol/set-aside.ts';
+import { defer } from './protocol/defer.ts';
 import { given } from '../../runtime/spread-world.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/moving-letters');
@@ -209,7 +209,7 @@ it('what the application writes in the new home replaces what is parked, and a c
   expect(had()).toMatchObject({ 'told s0-o1': 1 });
 }, 400_000);
 
-it('a reaction that is set aside on the source has its effect there, whichever of both dies: the mover or the host', async (context) => {
+it('a reaction that is deferred on the source has its effect there, whichever of both dies: the mover or the host', async (context) => {
   const { stage, application, refusing, app, host, effects, move, letters, had, drained } = await shop(context);
   refusing.add('told s0-o1');
   await application.order('s0', 'north', 'o1', 1);
@@ -233,7 +233,7 @@ it('a reaction that is set aside on the source has its effect there, whichever o
   expect([await letters('north'), had()]).toEqual([[], { 'ordered s0-o1': 1 }]);
   refusing.clear();
   await app.stop();
-  await setAside(stage.at('north', 'millrace'), stage.at('north', 'Orders'), {
+  await defer(stage.at('north', 'millrace'), stage.at('north', 'Orders'), {
     pipeline: 'moving-letters',
     storeId: 's0',
   });
@@ -278,7 +278,7 @@ it('fields of embeds are right on both sides, there and back, and no write to th
       await drained();
       await application.order('s0', 'north', 'o1', 5);
       await drained();
-      // What the target's embeds wrote before the flip would be newer.
+      // What the target's embeds wrote before the switch would be newer.
       expect(await rows(stage.container('AllOrders'), 'c.id, c.cents')).toEqual([{ id: 's0-o1', cents: 5 }]);
     },
   });

@@ -142,7 +142,7 @@ it('a range whose mover has died is one move: its command goes on, and cancel-mo
   const { emulator } = stage;
   const client = clientInside(emulator);
   const services = await given(client);
-  // It dies when the second batch is about to be copied. That begins at the first one's flip, so the first may be unfinished.
+  // It dies when the second batch is about to be copied. That begins at the first one's switch, so the first may be unfinished.
   let batches = 0;
   const dying = new AbortController();
   const first = async () => (await movesOf(services.options.maps, 'ranges', dying.signal)).at(-2);
@@ -174,7 +174,7 @@ it('a range whose mover has died is one move: its command goes on, and cancel-mo
   expect(await tenantsIn('east')).toEqual([7, 8, 100]);
   expect(await tenantsIn('west')).toEqual([150, 199, 200]);
   const again = await stage.json(`moves ranges --cancel ${id}`);
-  expect([again.code, again.value]).toMatchObject([2, { error: { code: 'move-flipped' } }]);
+  expect([again.code, again.value]).toMatchObject([2, { error: { code: 'move-switched' } }]);
   // The same command moves the rest, as another range.
   const rest = await moveRange(services.options, span, services.east, { keys: 2 });
   expect(rest?.moves.map(({ copied, removed }) => [copied, removed])).toEqual([
@@ -209,7 +209,7 @@ it('a move whose process has died is named with its remedy, and any verb that ch
   const manager = await ShardMapManager.get({ database, connect: (to) => client.database(to.database) });
   const map = (await manager.tryGetMap('tenants'))!;
   const [west, east] = await Promise.all(['west', 'east'].map((name) => map.shard({ database: name })));
-  /** As a mover leaves it that dies between the two operations of the flip. */
+  /** As a mover leaves it that dies between the two operations of the switch. */
   const leave = async (key: number): Promise<string> => {
     const mapping = await map.createMapping({ shard: west!, key });
     const facts = { map: map.name, keys: mapping.text, ...spanOf(map, mapping), from: west!.id, to: east!.id };

@@ -2,7 +2,7 @@ import { PartitionKeyDefinitionVersion, PartitionKeyKind } from '@azure/cosmos';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { moveMapping, cancelMove } from '../../../src/procedures/move/move.ts';
 import { movesOf } from '../../../src/procedures/move/record.ts';
-import { type Keep, lateWrites, settleLate } from '../../../src/procedures/move/late-writes.ts';
+import { type Keep, lateWrites, resolveLate } from '../../../src/procedures/move/late-writes.ts';
 import { Random } from '../../support/random.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { suiteSeed } from '../../support/seed.ts';
@@ -131,7 +131,7 @@ async function dies(after: number): Promise<boolean> {
 }
 
 describe('late writes on the source', () => {
-  it('late writes on the source that landed before the flip are carried over before the copies are renewed', async () => {
+  it('late writes on the source that landed before the switch are carried over before the copies are renewed', async () => {
     await stage.orders(stage.west).items.create(order('a'));
     let landed = false;
     const written: { n: number; _mr: { moved: { ahead?: true } } }[] = [];
@@ -160,12 +160,12 @@ describe('late writes on the source', () => {
 
   it('late writes on the source are carried over while the target has the copy, and named where it was written since', async () => {
     for (const id of ['a', 'b', 'c']) await stage.orders(stage.west).items.create(order(id));
-    const { promise: flipped, resolve } = Promise.withResolvers<void>();
+    const { promise: switched, resolve } = Promise.withResolvers<void>();
     const moving = stage.move(1, stage.east, {
       graceMs: 3_000,
       say: (text) => (text.startsWith('late writes') ? resolve() : undefined),
     });
-    await flipped;
+    await switched;
     // Processes that slept between their check and their write.
     await stage.orders(stage.east).items.upsert(order('b', 1, 7));
     for (const id of ['a', 'b', 'd']) await stage.orders(stage.west).items.upsert(order(id, 1, 5));
@@ -181,12 +181,12 @@ describe('late writes on the source', () => {
       { id: 'b', source: { n: 5 }, target: { n: 7 } },
       { id: 'd', source: { n: 5 } },
     ]);
-    const settle = (keep: Keep, which: string) => settleLate(options, moved.id, keep, ({ id }) => id === which);
-    expect(await settle('target', 'b')).toMatchObject([{ id: 'b' }]);
+    const resolveOne = (keep: Keep, which: string) => resolveLate(options, moved.id, keep, ({ id }) => id === which);
+    expect(await resolveOne('target', 'b')).toMatchObject([{ id: 'b' }]);
     expect(await stage.stored(stage.east, 1)).toEqual([order('a', 1, 5), order('b', 1, 7), order('c')]);
     expect(await stage.map.strays(stage.west)).toEqual([{ key: 1 }]);
     // The target lacks the document: it is created, and is no event.
-    expect(await settle('source', 'd')).toMatchObject([{ id: 'd' }]);
+    expect(await resolveOne('source', 'd')).toMatchObject([{ id: 'd' }]);
     expect((await stage.everything(stage.east, 1)).at(-1)).toMatchObject({ id: 'd', n: 5, _mr: { moved: {} } });
     expect(await stage.everything(stage.west, 1)).toEqual([]);
     expect(await stage.map.strays(stage.west)).toEqual([]);
@@ -266,7 +266,7 @@ describe('a move is refused', () => {
     const [move] = await movesOf(options.maps, 'tenants', signal);
     await cancelMove(options, move!.id);
     expect(await refusal(stage.move(5, stage.west))).toBe('no refusal');
-    expect(await refusal(cancelMove(options, move!.id))).toBe('move-flipped');
+    expect(await refusal(cancelMove(options, move!.id))).toBe('move-switched');
     expect(await refusal(cancelMove(options, 'nothing'))).toBe('not-found');
   });
 });

@@ -82,7 +82,7 @@ describe('a sink with a second content', () => {
     expect(shelves.current).toBe(rebuilt.container);
     expect(asText(shelves.rows())).toEqual(await rowsOf(stage, spec()));
     expect(shelves.rows().get('s1|o1')).toMatchObject({ cents: 77 });
-    expect(await viewOf('search')).toMatchObject({ staged: null, flips: 1 });
+    expect(await viewOf('search')).toMatchObject({ staged: null, promotions: 1 });
     expect(await leases()).toEqual([]);
     await expect(swapSink(optionsOf(spec()))).rejects.toMatchObject({ code: 'not-staged' });
   });
@@ -290,6 +290,17 @@ describe('a custom projection with reset', () => {
     expect(await leases()).toEqual([]);
     expect(await rebuildCustom(optionsOf(spec))).toMatchObject({ resumed: false });
     expect(resets).toBe(2);
+  });
+
+  it('a custom projection with reset leaves no lease, also if a process died before it removed them', async () => {
+    await write(order('o1', 1));
+    const spec = { ...boards(new Set()), reset: async () => undefined };
+    const dying = { mayForget: () => Promise.reject(new Error('It died')) };
+    await expect(rebuildCustom({ ...optionsOf(spec), ...dying })).rejects.toThrow('It died');
+    expect(await leases()).not.toEqual([]);
+    expect(await rebuildCustom(optionsOf(spec))).toMatchObject({ changes: 0, resumed: true });
+    expect(await viewOf('boards')).toMatchObject({ staged: null });
+    expect(await leases()).toEqual([]);
   });
 
   it('a custom projection with reset whose reset fails is not given anything; a second reset at the same time is refused', async () => {

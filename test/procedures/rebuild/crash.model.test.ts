@@ -73,8 +73,8 @@ it(`whichever process dies at ${DEATHS} moments of rebuilding, promoting, replay
   await app.drained(signal);
   await app.stop();
   const views = await new Views(stage.services.place.state, 'versions').read();
-  expect(views?.['summaries']).toMatchObject({ current: { version: 2 }, staged: null, flips: 1 });
-  expect(views?.['days']).toMatchObject({ current: { version: 2 }, staged: null, flips: 3 });
+  expect(views?.['summaries']).toMatchObject({ current: { version: 2 }, staged: null, promotions: 1 });
+  expect(views?.['days']).toMatchObject({ current: { version: 2 }, staged: null, promotions: 3 });
   for (const id of ['summaries@2', 'days@2']) {
     const { expected, found } = await compare(stage, id);
     expect(expected.size).toBeGreaterThan(5);

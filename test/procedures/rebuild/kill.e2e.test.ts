@@ -57,7 +57,7 @@ describe(`SIGKILL at ${KILLS} random requests (seed ${SEED})`, () => {
         expect(await letters()).toEqual([]);
         const views = await new Views(stage.services.place.state, 'versions').read();
         for (const name of ['summaries', 'days']) {
-          expect(views?.[name]).toMatchObject({ current: { version }, staged: null, flips: round + 1 });
+          expect(views?.[name]).toMatchObject({ current: { version }, staged: null, promotions: round + 1 });
           const { expected, found } = await compare(stage, `${name}@${version}`);
           expect(expected.size).toBeGreaterThan(5);
           expect({ name, found }).toEqual({ name, found: expected });

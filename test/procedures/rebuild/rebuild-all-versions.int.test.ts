@@ -2,13 +2,23 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { messageOf } from '../../../src/base/errors.ts';
+import type { CustomSpec, Doc, SendSpec } from '../../../src/pipeline/specs.ts';
+import { Views } from '../../../src/engine/views/views.ts';
+import type { Change } from '../../../src/feed/reading/change.ts';
 import type { App } from '../../../src/runtime/hosts/processor-host.ts';
+import { drop, resetting } from '../../../src/procedures/drop/drop.ts';
 import { promote } from '../../../src/procedures/promote/promote.ts';
-import { rebuild } from '../../../src/procedures/rebuild/rebuild.ts';
+import { rebuildCustom } from '../../../src/procedures/rebuild/rebuild-custom.ts';
+import { rebuildSink, swapSink } from '../../../src/procedures/rebuild/rebuild-sink.ts';
+import { type Rebuilt, rebuild } from '../../../src/procedures/rebuild/rebuild.ts';
 import { replay } from '../../../src/procedures/replay/replay.ts';
+import { openFeed } from '../../../src/runtime/open-feed.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
+import { dies } from '../../verbs/projections/dies.ts';
+import { stands } from '../../verbs/projections/stands.ts';
+import { Shelves, asText, declaring, rowsOf, search } from '../../verbs/projections/shelves.ts';
 import { compare, live, options, writeAny } from '../../verbs/projections/versions.ts';
 
 const ALL = join(import.meta.dirname, '../../fixtures/versions-all');
@@ -31,6 +41,7 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
+type Of<S> = Omit<ReturnType<typeof of>, 'spec'> & { readonly spec: S };
 const of = (id: string, until: AbortSignal = signal) => options(stage, id, until);
 
 /** A write as `writeAny` makes it; every third one deletes an order or a customer for good. */
@@ -63,6 +74,29 @@ function keepChanging(): { stop(): Promise<void> } {
     },
   };
 }
+
+async function write(id: string): Promise<void> {
+  const placedAt = '2026-01-01T10:00:00.000Z';
+  const order = { id, type: 'order', storeId: 's1', customerId: 'c1', placedAt, cents: 1 };
+  await stage.container('Orders').items.create(order);
+}
+
+/** Deletes the positions of what is being built. */
+async function forget(id: string): Promise<void> {
+  const { leases } = stage.services.global;
+  const parameters = [{ name: '@id', value: id }];
+  const found = leases.items.query<string>({ query: 'SELECT VALUE c.id FROM c WHERE CONTAINS(c.id, @id)', parameters });
+  for (const lease of (await found.fetchAll()).resources) await leases.item(lease, lease).delete();
+}
+
+/** Where the hosts are in the feed of a container. */
+async function positionsOf(name: string) {
+  const { leases } = await openFeed(stage, name, { host: 'test' });
+  return (await leases.list()).map(({ range, position = '' }) => ({ range, position }));
+}
+
+const stagedOf = async (name: string) =>
+  (await new Views(stage.services.place.state, 'versions').read())?.[name]?.staged;
 
 async function expectExact(...ids: string[]): Promise<void> {
   for (const id of ids) {
@@ -134,23 +168,100 @@ it('a rebuild by all versions begins again from nothing where the retention has 
 it('a rebuild by all versions is not promoted, and begins again, where its position is gone', async () => {
   await changes(60);
   await rebuild(of('summaries@2'));
-  const { leases } = stage.services.global;
-  const { resources } = await leases.items
-    .query<string>("SELECT VALUE c.id FROM c WHERE CONTAINS(c.id, 'summaries@2')")
-    .fetchAll();
-  for (const id of resources) await leases.item(id, id).delete();
-  await stage.container('Orders').items.create({
-    id: 'gone',
-    type: 'order',
-    storeId: 's1',
-    customerId: 'c1',
-    placedAt: '2026-01-01T10:00:00.000Z',
-    cents: 1,
-  });
+  await forget('summaries@2');
+  await write('gone');
   await expect(promote(of('summaries@2'))).rejects.toMatchObject({ code: 'position-lost' });
   expect(await rebuild(of('summaries@2'))).toMatchObject({ startedOver: expect.stringContaining('no position') });
   await promote(of('summaries@2'));
   await expectExact('summaries@2');
+});
+
+it('a rebuild by all versions that begins again is ended by the next one, wherever it dies', async () => {
+  await changes(60);
+  await rebuild(of('summaries@2'));
+  await write('gone');
+  for (let after = 40; ; after += 60) {
+    await forget('summaries@2');
+    if (!(await dies(stage, (on, until) => rebuild(options(on, 'summaries@2', until)), after))) break;
+    expect(await stagedOf('summaries')).toMatchObject({ version: 2 });
+  }
+  await rebuild(of('summaries@2'));
+  await promote(of('summaries@2'));
+  await expectExact('summaries@2');
+});
+
+const REMOVERS = {
+  rebuild: (on: Stage) => rebuild(options(on, 'summaries@2', signal)),
+  drop: (on: Stage) =>
+    drop({ ...options(on, 'summaries@2', signal), name: 'summaries', version: 2, progress: undefined }),
+};
+
+it.each(Object.entries(REMOVERS))(
+  'a %s that is overtaken while it takes a version back removes nothing that the other run has built since',
+  async (_name, remove) => {
+    for (const id of ['o1', 'o2', 'o3', 'o4']) await write(id);
+    const views = new Views(stage.services.place.state, 'versions');
+    for (let at = 0, removes = true; removes; at += 2) {
+      await rebuild(of('summaries@2'));
+      await resetting(views, { name: 'summaries', version: 2 });
+      const goOn = await stands(stage, 'SummariesTwo', at, remove);
+      removes = (await stagedOf('summaries'))?.phase === 'resetting';
+      await rebuild(of('summaries@2'));
+      const code = await goOn?.();
+      expect(code).toBe(removes ? 'rebuild-under-way' : code);
+      expect(await stagedOf('summaries')).toMatchObject({ phase: 'filled' });
+      await expectExact('summaries@2');
+    }
+  },
+);
+
+it('what isn’t removed yet of a version is not promoted', async () => {
+  await changes(30);
+  await rebuild(of('summaries@2'));
+  const views = new Views(stage.services.place.state, 'versions');
+  await resetting(views, { name: 'summaries', version: 2 });
+  await expect(promote(of('summaries@2'))).rejects.toMatchObject({ code: 'not-caught-up' });
+  expect(await rebuild(of('summaries@2'))).toMatchObject({ resumed: false });
+  await promote(of('summaries@2'));
+  await expectExact('summaries@2');
+});
+
+it('a rebuild by all versions of a sink or a custom projection begins again where its position is gone', async () => {
+  await changes(30);
+  const shelves = new Shelves();
+  const seen = new Set<string>();
+  const custom = {
+    kind: 'custom',
+    name: 'boards',
+    version: 1,
+    sources: [{ container: 'Orders', type: 'order' }],
+    apply: async (given) => {
+      for (const { id } of given as Change[]) seen.add(id);
+      dying.abort(new Error('It died'));
+    },
+    reset: async () => seen.clear(),
+  } satisfies CustomSpec;
+  const to = shelves.sink();
+  const plain = { ...search(to), to };
+  const sink = { ...plain, map: (doc: Doc) => (dying.abort(new Error('It died')), plain.map(doc)) };
+  let dying = new AbortController();
+  const again = async <S extends SendSpec | CustomSpec>(spec: S, run: (options: Of<S>) => Promise<Rebuilt>) => {
+    const given = { ...of('summaries@2'), loaded: declaring(stage, { effects: [spec] }), spec };
+    dying = new AbortController();
+    await expect(run({ ...given, signal: dying.signal })).rejects.toThrow(/abort|died/);
+    expect(await stagedOf(spec.name)).toMatchObject({ phase: 'filling' });
+    await forget(spec.name);
+    expect(await run(given)).toMatchObject({ startedOver: expect.stringContaining('no position') });
+    return given;
+  };
+  await again(custom, rebuildCustom);
+  await swapSink({ ...(await again(sink, rebuildSink)) });
+  const { resources } = await stage
+    .container('Orders')
+    .items.query<string>("SELECT VALUE c.id FROM c WHERE c.type = 'order'")
+    .fetchAll();
+  expect(seen).toEqual(new Set(resources));
+  expect(asText(shelves.rows())).toEqual(await rowsOf(stage, plain));
 });
 
 it('a rebuild by all versions says so where the container no longer keeps versions, and hosts continue once it does', async () => {
@@ -168,6 +279,30 @@ it('a rebuild by all versions says so where the container no longer keeps versio
   await vi.waitUntil(() => failures().some((failure) => messageOf(failure).includes('no all-versions feed')), 30_000);
   await orders.replace({ ...without, changeFeedPolicy } as never);
   await vi.waitUntil(() => failures().length === 0, 60_000);
+});
+
+it('a replay by all versions that was stopped begins again once the retention has passed, and names a checkpoint that is too old', async () => {
+  await changes(30);
+  await app.drained(signal);
+  const saved = { Orders: await positionsOf('Orders'), Customers: await positionsOf('Customers') };
+  const stopped = { mayForget: () => Promise.reject(new Error('It died')) };
+  const again = { ...of('summaries@1'), from: 'beginning', cold: true };
+  await expect(replay({ ...again, ...stopped })).rejects.toThrow('It died');
+  await changes(30);
+  await app.drained(signal);
+  stage.emulator.advance(8 * DAY_MS);
+  await changes(30);
+  await app.drained(signal);
+  expect(await replay(again)).toMatchObject({ startedOver: expect.stringContaining('older than the retention') });
+  const late = { ...again, from: 'checkpoint', cold: false, startOf: (name: string) => saved[name as 'Orders'] };
+  await expect(replay(late)).rejects.toMatchObject({
+    code: 'position-unusable',
+    message: expect.stringContaining('older than the retention'),
+  });
+  const { resources } = await stage.services.global.leases.items
+    .query("SELECT VALUE c.id FROM c WHERE CONTAINS(c.id, 'replay')")
+    .fetchAll();
+  expect(resources).toEqual([]);
 });
 
 it('a projection of all versions is replayed from the beginning and from a time, and brings nothing back that was deleted', async () => {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
+import { Fingerprints } from '../../../src/engine/fingerprints.ts';
 import { Views } from '../../../src/engine/views/views.ts';
 import { openViews } from '../../../src/engine/views/view-reader.ts';
 import type { App } from '../../../src/runtime/hosts/processor-host.ts';
@@ -30,6 +31,17 @@ afterEach(async () => {
 
 const views = () => new Views(stage.services.place.state, 'versions');
 const opts = (id: string) => options(stage, id, signal);
+
+it('a version is known by its declaration since its rebuild, and a rebuild doesn’t go on with another declaration', async () => {
+  await rebuild(opts('days@2'));
+  const given = opts('days@2');
+  const fingerprints = new Fingerprints(stage.services.global.state, given.loaded);
+  expect(await fingerprints.hasRun(given.spec)).toBe(true);
+  const measures = { count: given.spec.kind === 'aggregate' && Object.values(given.spec.measures)[0] };
+  await expect(rebuild({ ...given, spec: { ...given.spec, measures } as never })).rejects.toMatchObject({
+    code: 'projection-incompatible',
+  });
+});
 
 describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
   it('readers see at each read what the oracle makes of a state of the sources, by the old version, then by the new one', async () => {

@@ -2,7 +2,7 @@
 import { type TestContext, expect, it, vi } from 'vitest';
 import { currentEpoch } from '../../../src/feed/reading/epochs.ts';
 import { ridOf } from '../../../src/cosmos/rid.ts';
-import { recoveriesUnderWay } from '../../../src/procedures/lock.ts';
+import { recoveriesUnderWay } from '../../../src/procedures/journal/lock.ts';
 import { moveMapping } from '../../../src/procedures/move/move.ts';
 import { MoveRecord, movesOf } from '../../../src/procedures/move/record.ts';
 import { encodeKey } from '../../../src/shards/keys/key-type.ts';

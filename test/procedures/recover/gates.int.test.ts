@@ -106,7 +106,7 @@ describe('a state that is older than a migration', () => {
     expect(ofGates((await run()).value.findings)).toEqual([]);
   }, 120_000);
 
-  it('a state that is older than a migration is named without any state, and --writers settles it in the other direction too', async () => {
+  it('a state that is older than a migration is named without any state, and --writers resolves it in the other direction too', async () => {
     const running = await open();
     await move();
     await move({ rollback: true });

@@ -203,15 +203,15 @@ describe('a recovery', () => {
   it('a recovery is refused while another runs, and takes over from one that died', async () => {
     await derive(order(1));
     const state = stage.container('millrace');
-    const lock = { id: 'cold', pk: 'recovery', type: 'millrace.recovery', holder: 'x', actor: 'Ada' };
-    await state.items.create({ ...lock, renewedAt: new Date().toISOString() });
+    const lock = { id: 'recovery|cold', pk: 'locks', type: 'millrace.lock', holder: 'x', actor: 'Ada' };
+    await state.items.create({ ...lock, aliveAt: new Date().toISOString() });
     expect(await refusal()).toMatchObject({ code: 'under-way', message: expect.stringContaining('Ada') });
-    await state.items.upsert({ ...lock, renewedAt: new Date(Date.now() - 600_000).toISOString() });
+    await state.items.upsert({ ...lock, aliveAt: new Date(Date.now() - 600_000).toISOString() });
     expect((await run()).ok).toBe(true);
     const left = await all('millrace');
-    expect(left.filter(({ pk }) => pk === 'recovery')).toEqual([]);
+    expect(left.filter(({ pk }) => pk === 'locks')).toEqual([]);
     const audits = left
-      .filter(({ pk }) => pk === 'audit')
+      .filter(({ pk }) => pk === 'runs')
       .map(({ verb, outcome }) => `${String(verb)} ${String(outcome)}`);
     expect(new Set(audits)).toEqual(new Set(['recover done', 'recover failed']));
   }, 120_000);
@@ -219,8 +219,8 @@ describe('a recovery', () => {
   it('a recovery changes nothing while another holds the lock', async () => {
     await derive(order(1));
     await stage.container('Days').delete();
-    const lock = { id: 'cold', pk: 'recovery', type: 'millrace.recovery', holder: 'x', actor: 'Ada' };
-    await stage.container('millrace').items.create({ ...lock, renewedAt: new Date().toISOString() });
+    const lock = { id: 'recovery|cold', pk: 'locks', type: 'millrace.lock', holder: 'x', actor: 'Ada' };
+    await stage.container('millrace').items.create({ ...lock, aliveAt: new Date().toISOString() });
     expect(await refusal()).toMatchObject({ code: 'under-way' });
     const { resources } = await stage.services.place.database.containers.readAll().fetchAll();
     expect(resources.map(({ id }) => id)).not.toContain('Days');
@@ -238,6 +238,6 @@ describe('a recovery', () => {
     expect(done[0]?.value.created.join()).toContain('Days');
     await derive();
     expect(await sums()).toBe((await all('Orders')).length);
-    expect((await all('millrace')).filter(({ pk }) => pk === 'recovery')).toEqual([]);
+    expect((await all('millrace')).filter(({ pk }) => pk === 'locks')).toEqual([]);
   }, 180_000);
 });

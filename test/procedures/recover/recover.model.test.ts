@@ -7,7 +7,7 @@ import type { Doc } from '../../../src/pipeline/specs.ts';
 import { projectionId } from '../../../src/pipeline/specs.ts';
 import { recomputeEmbeds } from '../../../src/pipeline/oracle/recompute-embeds.ts';
 import { recompute, rowKey, visible } from '../../../src/pipeline/oracle/recompute.ts';
-import { ABANDONED_MS } from '../../../src/procedures/lock.ts';
+import { ABANDONED_MS } from '../../../src/procedures/journal/lock.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import { useStage } from '../../support/each-stage.ts';

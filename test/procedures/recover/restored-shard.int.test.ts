@@ -1,6 +1,6 @@
 // The page's procedure after a shard was restored: docs/shards.md, "A pipeline over shards".
 import { type TestContext, expect, it, vi } from 'vitest';
-import { ABANDONED_MS } from '../../../src/procedures/lock.ts';
+import { ABANDONED_MS } from '../../../src/procedures/journal/lock.ts';
 import { recoverVerb } from '../../../src/verbs/recover/recover.operation.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { Random } from '../../support/random.ts';

@@ -35,11 +35,13 @@ describe('replaying', () => {
     const { code, stdout } = await replay('summaries', '--json');
     expect({ code, value: JSON.parse(stdout) as unknown }).toMatchObject({
       code: 0,
-      value: { projection: 'summaries@1', changes: 10, parked: 0 },
+      value: { projection: 'summaries@1', changes: 10, parked: 0, changed: 3 },
     });
     const { expected, found } = await compare(stage, 'summaries@1');
     expect(found).toEqual(expected);
     expect((await stage.container('Summaries').item('o4', 's1').read()).resource?._etag).toBe(before);
+    const { stdout: again } = await replay('summaries');
+    expect(again).toContain('10 changes of summaries@1 replayed into Summaries: 0 documents changed, ');
   });
 
   it('a replay from a saved checkpoint takes what came after it', async () => {

@@ -7,17 +7,17 @@ import { Meter } from '../../../src/cosmos/budget/charge-meter.ts';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../../../src/engine/dead-letters/letter-bodies.ts';
-import { CosmosBacklogStore } from '../../../src/engine/deferred/cosmos-store.ts';
+import { CosmosDeferredStore } from '../../../src/engine/deferred/cosmos-store.ts';
 import { REGISTER, type Register, bundleId, headId } from '../../../src/engine/deferred/documents.ts';
 import { written } from '../../../src/engine/deferred/store.ts';
 import { ErasureRecords } from '../../../src/engine/erasures/record.ts';
 import type { Change } from '../../../src/feed/reading/change.ts';
 import { untilStopped } from '../../../src/feed/tenure/fences.ts';
 import type { Jobs } from '../../../src/jobs/jobs.ts';
-import { audited } from '../../../src/procedures/audit/record.ts';
+import { audited } from '../../../src/procedures/journal/runs.ts';
 import { askedTenant } from '../../../src/procedures/tenants/tenant-flag.ts';
 import type { EraseOptions } from '../../../src/procedures/erase/erase.ts';
-import { LastPublished } from '../../../src/kinds/publish/published.ts';
+import { EffectRecords } from '../../../src/kinds/effects/records.ts';
 import { storeToErase } from '../../../src/runtime/archives.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { CosmosAccess } from '../../../src/access/cosmos-access.ts';
@@ -106,15 +106,18 @@ async function addRecords(stage: Stage, storeId: string): Promise<void> {
     bytes,
   });
   await letterBodies(stage.services).put(text);
-  await new LastPublished('millrace', 'out@1').note([changeOf(storeId, 'o0'), changeOf(storeId, 'o2')], access);
+  await new EffectRecords({ stateContainer: 'millrace', projection: 'out@1', ignored: () => [] }).baseline(
+    [changeOf(storeId, 'o0'), changeOf(storeId, 'o2')],
+    access,
+  );
   const context = { workspace: { services: async () => stage.services } as never, actor: 'test' };
   await audited(context, 'archive sweep', { tenant: storeId }, async () => ({ tenants: [storeId] }));
   await state.items.create({ id: storeId, pk: 'status', type: 'millrace.status', tenants: [{ tenant: storeId }] });
-  await setAside(stage, storeId);
+  await defer(stage, storeId);
 }
 
-/** Sets a change of the store aside. Hosts drain it. */
-export async function setAside(
+/** Defers a change of the store. Hosts drain it. */
+export async function defer(
   {
     services: {
       place: { state },
@@ -122,17 +125,17 @@ export async function setAside(
   }: Stage,
   storeId: string,
 ): Promise<void> {
-  const backlog = new CosmosBacklogStore(
+  const deferred = new CosmosDeferredStore(
     state,
     { pipeline: 'erase', source: 'Orders' },
     untilStopped(signal),
     new Meter(),
   );
-  const register = await backlog.read<Register>(REGISTER);
+  const register = await deferred.read<Register>(REGISTER);
   const queue = { id: `q-${storeId.slice(0, 2)}`, tenant: storeId, min: '', max: 'FF' };
   const body: Register = { id: REGISTER, owners: [], queues: [...(register?.body.queues ?? []), queue] };
   const { doc: _, ...item } = changeOf(storeId, 'o1');
-  await backlog.commit([
+  await deferred.commit([
     written(body, register),
     written({ id: headId(queue.id), first: 0, next: 1 }, undefined),
     written({ id: bundleId(queue.id, 0), items: [item] }, undefined),

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { MillraceError } from '../../../src/base/errors.ts';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
-import type { AuditRecord } from '../../../src/procedures/audit/record.ts';
+import type { Run } from '../../../src/procedures/journal/runs.ts';
 import type { Status } from '../../../src/procedures/status/status.ts';
 import type { Refusal } from '../../../src/kinds/runner.ts';
 import { cli } from '../../cli/cli.ts';
@@ -105,7 +105,7 @@ it('a look at one tenant shows its dead letters and its changes by hand', async 
     await cli(['projections', 'verify', '--repair', 'summaries', '--tenant', tenant]);
   await cli(['projections', 'verify', '--repair']);
   const audit = async (...args: string[]) =>
-    (JSON.parse((await cli(['audit', ...args, '--json'])).stdout) as AuditRecord[]).map(
+    (JSON.parse((await cli(['audit', ...args, '--json'])).stdout) as Run[]).map(
       ({ arguments: given }) => given['tenant'],
     );
   expect(await audit()).toEqual([undefined, 's1', 's2', 's1']);

@@ -136,14 +136,14 @@ it.each([
   [['trace', 'Ordes', 's1', 'a'], 'did you mean Orders?'],
   [['trace', 'Orders', '["s1","b"]', 'a'], 'The key has 2 values, and Orders has 1 level'],
   [['trace', 'Orders', '[{"a":1}]', 'a'], 'is not a JSON array of texts'],
-  [['trace', 'Orders', 's1'], "missing required argument 'id'"],
+  [['trace', 'Orders', 's1'], 'The document’s id is missing'],
 ])('%j is wrong usage', async (args, message) => {
   const { code, stderr } = await millrace(...args);
   expect(code).toBe(2);
   expect(stderr).toContain(message);
 });
 
-it('a stable aggregate keeps no record of single documents, so its absence says nothing', async () => {
+it('a stable projection keeps no record of single documents, so its absence says nothing', async () => {
   await stage[Symbol.asyncDispose]();
   const stable = join(SHOP, '../unstable');
   stage = await openStage({}, stable);
@@ -152,5 +152,18 @@ it('a stable aggregate keeps no record of single documents, so its absence says 
   await derive();
   const { code, stdout } = await cli(['trace', 'Orders', 's1', 'order-17', '--json', '--pipeline', stable]);
   expect(code).toBe(0);
-  expect(statesOf(JSON.parse(stdout) as TracedDocument)).toEqual({ 'days@1': 'read' });
+  expect(statesOf(JSON.parse(stdout) as TracedDocument)).toEqual({ 'days@1': 'read', 'summaries@1': 'read' });
+});
+
+it('a trace of a container alone lists what was written last, the newest first', async () => {
+  for (let order = 1; order < 13; order++) await write(`order-${order}`);
+  const { code, stdout } = await millrace('trace', 'Orders', '--json');
+  expect(code).toBe(0);
+  const { recent } = JSON.parse(stdout) as { recent: { key: unknown; id: string; writtenAt: string }[] };
+  expect(recent).toHaveLength(10);
+  expect(recent[0]).toMatchObject({ key: ['s1'], id: expect.stringMatching(/^order-/) });
+  const times = recent.map(({ writtenAt }) => writtenAt);
+  expect(times).toEqual(times.toSorted().toReversed());
+  expect(await millrace('trace', 'Order')).toMatchObject({ code: 2, stderr: expect.stringContaining('Orders') });
+  expect(await millrace('trace', 'Orders', 's1')).toMatchObject({ code: 2, stderr: expect.stringContaining('id') });
 });

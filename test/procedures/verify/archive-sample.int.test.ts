@@ -50,9 +50,11 @@ it('a sample of the archive reads so many blobs and no more, and says when', asy
   });
   expect((await cli(['archive', 'verify', '--sample', '3'])).stdout).toContain('Every blob that was read is intact.');
   expect((await cli(['archive', 'verify', '--sample', '0'])).code).toBe(2);
-  expect((await cli(['status'])).stdout).toMatch(/Archive last verified \S+Z: 0 faults in a sample of 3 blobs\./);
+  expect((await cli(['status'])).stdout).toMatch(
+    /Archive last verified \d+ \S+ ago: 0 faults in a sample of 3 blobs\./,
+  );
   await cli(['archive', 'verify']);
-  expect((await cli(['status'])).stdout).toMatch(/Archive last verified \S+Z: 0 faults in 12 blobs\./);
+  expect((await cli(['status'])).stdout).toMatch(/Archive last verified \d+ \S+ ago: 0 faults in 12 blobs\./);
 });
 
 it('a container that was emptied by hand is found, by a sample too', async () => {
@@ -88,7 +90,7 @@ it('a verification of the archive is due each day where there is an archive, and
   expect(await verifyDue(contextOf())).toEqual([]);
   await nextDay();
   expect((await verifyDue(contextOf())).map(sayDue)).toEqual([
-    expect.stringMatching(/^Archive last verified 2026-03-03\S+: 0 faults in a sample of 12 blobs\.$/),
+    expect.stringMatching(/^Archive last verified \d+ \S+ ago: 0 faults in a sample of 12 blobs\.$/),
     expect.stringContaining('Verified a sample'),
   ]);
   expect(await verifyDue(contextOf())).toEqual([]);
@@ -113,5 +115,5 @@ it('a verification of the archive is due each day where there is an archive, and
   await blobs.delete();
   await nextDay();
   await expect(verifyDue(contextOf())).rejects.toMatchObject({ code: 'storage-container-missing' });
-  expect(await shownBy()).toMatch(/Archive last verified 2026-03-06\S+: it can't be read: The blob container \S+ at/);
+  expect(await shownBy()).toMatch(/Archive last verified \d+ \S+ ago: it can't be read: The blob container \S+ at/);
 });

@@ -1,9 +1,8 @@
 // A comparison while two shards have a document, each in a version of its own. MOVE-V50.
 import { expect, it, vi } from 'vitest';
-import { withShards } from '../../../src/verbs/at-places.ts';
 import { compare } from '../../../src/procedures/verify/compare.ts';
 import { comparedHere } from '../../../src/procedures/projections/over-shards.ts';
-import { pipelinePlaces } from '../../../src/runtime/shard-map.ts';
+import { placesOf } from '../../../src/runtime/places.ts';
 import { given } from '../../runtime/spread-world.ts';
 import { SPREAD_VERSIONS } from '../../verbs/projections/spread-versions.ts';
 
@@ -23,13 +22,12 @@ it('what a key has left behind is compared with nothing, though it was written i
   // As the application wrote it before the key came from there: its hosts had it, and it is not removed yet.
   const { _ts: _, ...order } = { ...(await stage.at('north', 'Orders').item('o1', 's0').read()).resource! };
   await stage.at('west', 'Orders').items.create({ ...order, cents: 7 });
-  const places = await pipelinePlaces(stage);
-  const { model, pipeline } = places[0]!.loaded;
-  const loaded = { model, pipeline: comparedHere(pipeline) };
+  const home = await (await placesOf(stage).list())[0]!.open();
+  const loaded = { ...home.loaded, pipeline: comparedHere(home.loaded.pipeline) };
   const kept = loaded.pipeline.projections.filter(({ version }) => version === 1);
   const differing = async (settings = stage.settings): Promise<string[]> => {
     const asked = { signal, screen: { progress: () => undefined }, readLagMs: 0, settings, chosen: kept, kept };
-    const { differences } = await compare(loaded, withShards(stage.services, places), asked);
+    const { differences } = await compare(loaded, home.services, asked);
     return differences.map(({ container }) => container);
   };
   expect(await differing()).toEqual([]);

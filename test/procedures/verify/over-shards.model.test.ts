@@ -128,8 +128,8 @@ it(`whichever process dies at ${DEATHS} moments while versions are built over sh
   await app.drained(signal);
   await app.stop();
   const views = await new Views(stage.services.global.state, stage.loaded.pipeline.name).read();
-  expect(views?.['summaries']).toMatchObject({ current: { version: 2 }, staged: null, flips: 3 });
-  expect(views?.['totals']).toMatchObject({ current: { version: 2 }, staged: null, previous: null, flips: 1 });
+  expect(views?.['summaries']).toMatchObject({ current: { version: 2 }, staged: null, promotions: 3 });
+  expect(views?.['totals']).toMatchObject({ current: { version: 2 }, staged: null, previous: null, promotions: 1 });
   for (const [n, shard] of shop.shards.entries())
     for (const container of ['Summaries', 'SummariesNext'])
       expect([shard, container, await summariesOf(stage, shard, container)]).toEqual([

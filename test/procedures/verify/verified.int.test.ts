@@ -1,9 +1,14 @@
-import { expect, it } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
 import { doctor } from '../../../src/verbs/doctor.operation.ts';
 import type { DoctorFinding } from '../../../src/procedures/doctor/finding.ts';
 import { recordVerified } from '../../../src/procedures/verify/verified.ts';
 import { projectionsVerify } from '../../../src/verbs/projections/verify.operation.ts';
 import { status } from '../../../src/verbs/status.operation.ts';
+import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
+import { SHOP } from '../../support/stage.ts';
 import { leaseWorld } from '../../verbs/leases/lease-world.ts';
 
 it('status and doctor know when all projections were last verified, and what was found', async () => {
@@ -21,7 +26,7 @@ it('status and doctor know when all projections were last verified, and what was
 
   await world.run(projectionsVerify);
   expect(await verified()).toMatchObject({ different: 0, compared: 0, differences: {} });
-  expect((await world.run(status)).text).toMatch(/Last verified \S+Z: 0 differences in 0 sink documents\./);
+  expect((await world.run(status)).text).toMatch(/Last verified \d+ \S+ ago: 0 differences in 0 sink documents\./);
   expect(await findings()).toMatchObject([{ verdict: 'good' }]);
 
   const wrong = { id: 'x', type: 'summary', storeId: 's1', cents: 5 };
@@ -37,4 +42,25 @@ it('status and doctor know when all projections were last verified, and what was
 
   await state.items.upsert({ id: world.stage.loaded.pipeline.name, pk: 'verification', at: 5, format: 1 });
   expect(await verified()).toBeNull();
+});
+
+it('a verification of the only projection by its name counts, and of one of its keys it does not', async () => {
+  await leaseWorld(1);
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-only-'));
+  const workspace = openWorkspace({ directory: folder, pipeline: folder });
+  onTestFinished(async () => {
+    await workspace.close();
+    rmSync(folder, { recursive: true });
+  });
+  const only = `import shop from ${JSON.stringify(join(SHOP, 'pipeline.ts'))};
+export default { ...shop, projections: shop.projections.slice(0, 1) };`;
+  writeFileSync(join(folder, 'pipeline.ts'), only);
+  const skip = (): undefined => undefined;
+  const screen = { live: false, line: skip, draw: skip, progress: skip };
+  const context = { workspace, actor: 'tester', signal: AbortSignal.timeout(50_000), screen };
+  const verified = async () => ((await status.run({}, context)).value as { verified: unknown }).verified;
+  await projectionsVerify.run({ name: 'summaries', key: '["s1"]' }, context);
+  expect(await verified()).toBeNull();
+  await projectionsVerify.run({ name: 'summaries' }, context);
+  expect(await verified()).toMatchObject({ different: 0 });
 });

@@ -6,15 +6,15 @@ import {
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
 import { type TestContext, expect, it, vi } from 'vitest';
-import { startVerificationMetrics } from '../../../src/host/run/verification-metrics.ts';
+import { startVerificationMetrics } from '../../../src/host/run/host-metrics.ts';
 import { startVerifying } from '../../../src/host/run/verifying.ts';
-import { operationPlaces, withShards } from '../../../src/verbs/at-places.ts';
+import { operationPlaces } from '../../../src/verbs/at-places.ts';
 import { verifyDue } from '../../../src/procedures/verify/verify-due.ts';
 import { type Pages, NO_PAGES, verifyPages } from '../../../src/procedures/verify/verify-pages.ts';
 import { verify } from '../../../src/procedures/verify/verify.ts';
 import { movedOwn } from '../../../src/kinds/moved.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
-import { pipelinePlaces } from '../../../src/runtime/shard-map.ts';
+import { inPlaces, placesOf } from '../../../src/runtime/places.ts';
 import { cli } from '../../cli/cli.ts';
 import { orderOf } from '../../runtime/application.ts';
 import { given } from '../../runtime/spread-world.ts';
@@ -29,21 +29,17 @@ const OPTIONS = { signal, screen, readLagMs: 0 };
 const SHARDS = ['north', 'west', 'east'];
 
 /** Each place with its part. */
-const placesOf = async (stage: SpreadStage) => {
-  const places = await pipelinePlaces(stage);
-  return Promise.all(
-    places.map(async (place) => {
-      const services = await place.open();
-      const whole = place.shard === undefined ? withShards(services, places) : services;
-      return { name: place.shard ?? 'global', loaded: place.loaded, services: whole };
-    }),
-  );
-};
+const opened = async (stage: SpreadStage) =>
+  inPlaces(await placesOf(stage).list(), ({ shard = 'global', loaded, services }) => ({
+    name: shard,
+    loaded,
+    services,
+  }));
 
 /** What differs in each place, by pages of 7 that end by chance and continue, and at once. */
 async function both(stage: SpreadStage, random: Random, of: readonly string[] = ['global', ...SHARDS]) {
   const found: Record<string, { pages: string[]; atOnce: string[] }> = {};
-  for (const { name, loaded, services } of await placesOf(stage)) {
+  for (const { name, loaded, services } of await opened(stage)) {
     if (!of.includes(name)) continue;
     let from: Pages = NO_PAGES;
     for (let ended = false; !ended;) {

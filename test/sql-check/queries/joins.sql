@@ -46,13 +46,13 @@ SELECT o.order_id, i.line FROM order_items i RIGHT JOIN orders o ON i.store_id =
 -- rows: leaks; runs: refused; from: T multi_outer_join
 SELECT o.order_id, i.line FROM order_items i RIGHT JOIN orders o ON i.order_id = o.order_id WHERE o.store_id = 1;
 
--- rows: safe; runs: one node; from: PostgreSQL’s planner restricts both sides by a merged column (EXPLAIN)
+-- rows: safe, unknown; runs: unknown; from: PostgreSQL’s planner restricts both sides by a merged column (EXPLAIN)
 SELECT order_id, line FROM orders FULL JOIN order_items USING (store_id, order_id) WHERE store_id = 1;
 
--- rows: leaks; runs: all nodes; from: T multi_outer_join
+-- rows: leaks, unknown; runs: unknown; from: T multi_outer_join
 SELECT o.order_id, i.line FROM orders o FULL JOIN order_items i ON i.store_id = o.store_id AND i.order_id = o.order_id;
 
--- rows: safe; runs: one node; from: T multi_outer_join (WHERE makes it a left join)
+-- rows: safe, unknown; runs: unknown; from: T multi_outer_join (WHERE makes it a left join)
 SELECT o.order_id, i.line FROM orders o FULL JOIN order_items i ON i.store_id = o.store_id AND i.order_id = o.order_id WHERE o.store_id = 1;
 
 -- rows: leaks; runs: refused; from: T multi_outer_join

@@ -5,7 +5,7 @@ import { MillraceError } from '../../../src/base/errors.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { leasePrefix } from '../../../src/feed/leases/cosmos-lease-store.ts';
-import { processorName } from '../../../src/runtime/hosts/processor-name.ts';
+import { leaseNameOf } from '../../../src/runtime/hosts/processor-name.ts';
 import type { Operation, OperationResult } from '../../../src/verbs/operation.ts';
 import { ForeignHost, type ForeignHostOptions } from '../../support/foreign-host.ts';
 import { SHOP, type Stage, openStage } from '../../support/stage.ts';
@@ -105,7 +105,7 @@ export async function leaseWorld(partitions = 1): Promise<LeaseWorld> {
     prefixOf,
     namedPrefix: (processor, container = 'Orders') =>
       leasePrefix(processor, stage.emulator.endpoint, 'shop', container),
-    ownPrefix: (container) => prefixOf(processorName(stage.loaded.pipeline), container),
+    ownPrefix: (container = 'Orders') => prefixOf(leaseNameOf(stage.loaded.pipeline, container, {}), container),
     foreign: (prefix, options = {}) =>
       new ForeignHost({
         source: orders,
@@ -152,6 +152,6 @@ export async function leaseWorld(partitions = 1): Promise<LeaseWorld> {
         .filter(({ id }) => prefix === undefined || id.startsWith(`${prefix}..`))
         .toSorted((a, b) => (a.id < b.id ? -1 : 1));
     },
-    audit: () => query(services.place.state, "WHERE c.pk = 'audit'"),
+    audit: () => query(services.place.state, 'WHERE c.kept'),
   };
 }

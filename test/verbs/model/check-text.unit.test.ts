@@ -28,7 +28,6 @@ test('lines that follow each other are one place', () => {
     reading: [],
     fixed: [],
     folder: '.',
-    profile: 'microsoft',
     unchecked: false,
     rules: 1,
     counts: { error: 1, warning: 0, information: 0 },

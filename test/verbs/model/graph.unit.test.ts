@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parseDesign } from '../../../src/model/reader/design.ts';
 import { aboutOf } from '../../../src/verbs/model/about.ts';
-import { graphOf } from '../../../src/verbs/model/graph.ts';
+import { loadPipeline } from '../../../src/runtime/pipeline/load-pipeline.ts';
+import { designOfCode, graphOf } from '../../../src/verbs/model/graph.ts';
 
 const designOf = (name: string) =>
   parseDesign(
@@ -30,6 +31,12 @@ test('the graph has every container, and what projections write outside of them'
   ]);
 });
 
+test('a model as code has the graph of its document', async () => {
+  const { model, pipeline } = await loadPipeline(new URL('../../../examples/flights', import.meta.url).pathname);
+  const { title, ...code } = graphOf(designOfCode(model, pipeline));
+  expect({ title, ...code }).toEqual({ ...flights, title: 'model.ts' });
+});
+
 test('a chain takes one column for each step, and a circle ends', () => {
   const row = (from: string, to: string) => ({
     name: `${from}-${to}`,
@@ -40,7 +47,7 @@ test('a chain takes one column for each step, and a circle ends', () => {
     sinkText: to,
   });
   const columns = (...rows: ReturnType<typeof row>[]) =>
-    graphOf({ title: '', containers: [], projections: rows as never }).boxes.map(({ name, column }) => [name, column]);
+    graphOf({ title: '', containers: [], projections: rows }).boxes.map(({ name, column }) => [name, column]);
   expect(columns(row('B', 'C'), row('A', 'B'), row('A', 'C'))).toEqual([
     ['B', 1],
     ['C', 2],

@@ -12,7 +12,7 @@ let stage: Stage;
 let search: SearchServer;
 beforeAll(async () => {
   search = await serveSearch();
-  // The pipeline reads it when it is loaded.
+  // The sink reads it at each call.
   vi.stubEnv('SEARCH_URL', search.address);
   stage = await openStage({}, OUTSIDE);
   for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);

@@ -82,7 +82,7 @@ describe('pausing', () => {
     const { pipeline } = stage.loaded;
     let now = 0;
     const clock = { now: Date.now, monotonic: () => (now += 30_000), sleep: async () => undefined };
-    const control = new ViewControl(new Views(stage.services.place.state, pipeline.name), pipeline.projections, {
+    const control = new ViewControl(new Views(stage.services.place.state, pipeline.name), pipeline, {
       clock,
     });
     const fence: Fence = { kind: 'host', tenure: {}, signal: new AbortController().signal, assert: () => undefined };

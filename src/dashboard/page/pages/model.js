@@ -12,6 +12,7 @@ const SEVERITIES = [
 ];
 const MOST_FINDINGS = 300;
 const MOST_PATTERNS = 25;
+const CODE = 'The model is code: only a data-model document states the rates that costs need.';
 const KINDS = ['pattern', 'projection', 'feed'];
 
 export const model = {
@@ -28,15 +29,14 @@ export const model = {
       }
       void asked()
         .then(({ result }) => body.replaceChildren(...show(result)))
-        .catch((error) => body.replaceChildren(failure(error)));
+        .catch((error) => body.replaceChildren(error.code === 'missing' ? h('p', { text: CODE }) : failure(error)));
     };
     const check = context.run('model check');
     part(
       'Containers and projections',
       'model check',
       () => check,
-      ({ graph, findings }) =>
-        graph ? drawn(graph, findings) : [h('p', { text: 'There is no data-model document.' })],
+      ({ graph, findings }) => (graph ? drawn(graph, findings) : [h('p', { text: 'The model could not be read.' })]),
     );
     part('Findings', 'model check', () => check, checked);
     part('Request units', 'model cost', () => context.run('model cost'), costs);
@@ -129,7 +129,7 @@ function checked({ findings, reading, rules, waived }) {
         text: `${count(rules)} rules were checked; ${plural(waived.length, 'finding')} ${waived.length === 1 ? 'is' : 'are'} waived.`,
       }),
     ),
-    all.length === 0 ? h('p', { class: 'empty', text: 'No finding: the documents and the pipeline agree.' }) : null,
+    all.length === 0 ? h('p', { class: 'empty', text: 'No finding.' }) : null,
     ...groups
       .filter(({ of }) => of.length > 0)
       .flatMap(({ title, tone, of }) => [
@@ -169,23 +169,9 @@ const finding = ({ rule, at, message, evidence, hint, source }, tone) =>
     ),
   );
 
-/** Both profiles, of which one is shown. */
-function costs({ profiles, patterns }) {
-  const body = h('div');
-  const choice = profiles.map(({ profile }, at) =>
-    h('button', { type: 'button', text: `Figures of ${profile}`, on: { click: () => choose(at) } }),
-  );
-  const choose = (chosen) => {
-    choice.forEach((button, at) => button.setAttribute('aria-pressed', String(at === chosen)));
-    body.replaceChildren(...costsOf(profiles[chosen], patterns));
-  };
-  if (profiles.length > 0) choose(0);
-  return [h('p', { class: 'buttons', role: 'group', 'aria-label': 'Whose figures' }, choice), body];
-}
-
 const costOf = ({ perSecond, ru }) => perSecond * ru;
 
-function costsOf({ containers }, patterns) {
+function costs({ containers, patterns }) {
   const most = Math.max(1, ...containers.map(({ peak, provisioned }) => Math.max(peak, provisioned?.max ?? 0)));
   const byContainer = liveTable({
     caption: 'By container, at the peak',

@@ -1,9 +1,26 @@
-// What happens now: how fast, how far behind, by whom, and what is wrong.
+// What happens now: whether somebody is needed and for what, how fast it is, how far behind, and how the last comparisons ended.
+import { actButton } from '../action.js';
 import { placesOf } from '../api.js';
 import { chart } from '../chart.js';
-import { badge, failure, figure, h, liveTable, loading, section } from '../dom.js';
-import { hostsOf, lagOf, rangesOf, sourcesOf, sumOf } from '../figures.js';
-import { ago, catchUp, count, duration, lag, plural, rate, time } from '../format.js';
+import {
+  badge,
+  failure,
+  figure,
+  h,
+  link,
+  liveTable,
+  loading,
+  section,
+  setText,
+  toFeed,
+  toProjection,
+  when,
+} from '../dom.js';
+import { SILENT_MS, feedsOf, hostsOf, lagOf, sumOf } from '../figures.js';
+import { ago, clip, count, duration, lag, plural, rate } from '../format.js';
+
+/** Of documents that differ. */
+const MOST_NAMED = 3;
 
 export const now = {
   id: 'now',
@@ -11,111 +28,63 @@ export const now = {
   needs: ['status'],
   open(root, context) {
     const figures = {
-      speed: figure('Changes a second'),
-      lag: figure('Lag'),
-      catchUp: figure('Time to catch up'),
-      hosts: figure('Hosts'),
-      letters: figure('Dead letters'),
+      speed: figure('Changes/s', '#/projections'),
+      lag: figure('Lag', '#/feeds'),
+      catchUp: figure('Catching up', '#/feeds'),
+      hosts: figure('Hosts', '#/feeds'),
+      letters: figure('Dead letters', '#/dead-letters'),
     };
-    const speed = chart(
-      'Changes a second over the last minutes',
-      ['changes a second'],
-      [context.history[0], context.history[1]],
-    );
-    const behind = chart(
-      'Lag in changes over the last minutes',
-      ['changes behind'],
-      [context.history[0], context.history[2]],
-    );
-    const problems = liveTable({
-      caption: 'What is wrong',
-      empty: 'No host, lease or projection reports a problem.',
+    const speed = chart('Changes a second over the last hour', ['changes/s']);
+    const behind = chart('Lag in changes over the last hour', ['changes behind']);
+    const needs = liveTable({
+      caption: 'What needs you',
+      empty: '',
       key: ({ key }) => key,
       columns: [
-        { title: 'Where', cell: ({ where }) => where },
+        { title: 'Where', word: true, cell: ({ where, href }) => link(href, where) },
         { title: 'What', cell: ({ what }) => what },
-        { title: 'Since', cell: ({ since }) => since },
+        { title: 'Since', moment: true, cell: ({ since }) => when(since) },
+        { title: 'To do', cell: ({ todo, href }) => remedy(context, todo, href) },
       ],
     });
-    const ranges = liveTable({
-      caption: 'Ranges',
-      empty: 'No host reports a range yet. A host reports itself some seconds after its start.',
-      key: ({ name }) => name,
-      columns: [
-        { title: 'Source', word: true, cell: ({ container }) => container },
-        { title: 'Range', cell: ({ lease }) => lease },
-        { title: 'Host', cell: ({ owner }) => owner },
-        { title: 'Changes/s', number: true, cell: ({ handledPerSecond }) => rate(handledPerSecond) },
-        { title: 'In/s', number: true, cell: ({ inPerSecond }) => rate(inPerSecond) },
-        { title: 'Lag', number: true, cell: ({ lag: of }) => count(of) },
-        { title: 'Catches up in', cell: ({ catchUp: of }) => catchUp(of) },
-        {
-          title: 'Page in hand',
-          cell: ({ inHand }) => (inHand ? `${plural(inHand.changes, 'change')}, ${inHand.seconds}\u00a0s` : '–'),
-        },
-        {
-          title: 'Last rejection',
-          cell: ({ rejection }) => (rejection ? `${time(rejection.at)} ${rejection.why}` : '–'),
-        },
-      ],
-    });
-    const sources = liveTable({
-      caption: 'Sources',
+    const feeds = liveTable({
+      caption: 'Feeds',
       empty: 'No lease yet: no host has started.',
       key: ({ name }) => name,
       columns: [
-        { title: 'Source', word: true, cell: ({ name }) => name },
-        { title: 'Leases', number: true, cell: ({ leases }) => count(leases) },
+        { title: 'Feed', word: true, cell: ({ name }) => toFeed(name) },
+        { title: 'Changes/s', number: true, cell: ({ name }) => rate(context.speeds.reading(name)) },
         { title: 'Lag', cell: (of) => lag(of.lag) },
-        {
-          title: 'State',
-          cell: ({ troubled }) =>
-            troubled.length === 0 ? badge('fine', 'good') : badge(`${troubled.length} troubled`, 'bad'),
-        },
+        { title: 'State', cell: ({ verdict: { word, tone } }) => badge(word, tone) },
       ],
     });
-    const hosts = liveTable({
-      caption: 'Hosts',
-      empty: 'No host owns a lease: no host runs.',
-      key: ({ name }) => name,
+    const compared = liveTable({
+      caption: 'Last comparisons',
+      empty: 'Nothing was verified yet.',
+      key: ({ key }) => key,
       columns: [
-        { title: 'Host', cell: ({ owner }) => owner },
-        { title: 'Leases', number: true, cell: ({ leases }) => count(leases) },
-        {
-          title: 'Changes',
-          number: true,
-          cell: ({ status: of }) => (of ? count(sumOf(of.projections.map(({ changes }) => changes)) ?? 0) : '–'),
-        },
-        { title: 'Version', cell: ({ status: of }) => of?.version ?? '–' },
-        { title: 'Up since', moment: true, cell: ({ status: of }) => time(of?.startedAt) },
-        { title: 'Last report', moment: true, cell: ({ status: of }) => time(of?.at) },
+        { title: 'Of', cell: ({ of }) => of },
+        { title: 'With', word: true, cell: ({ beside }) => beside },
+        { title: 'Compared', number: true, cell: (row) => count(row.compared) },
+        { title: 'Differences', cell: ({ different }) => badge(count(different), different === 0 ? 'good' : 'bad') },
+        { title: 'Ended', moment: true, cell: ({ at }) => when(at) },
+        { title: 'The oldest since', moment: true, cell: ({ oldest }) => when(oldest) },
       ],
     });
-    const progress = liveTable({
-      caption: 'In progress',
-      empty: 'Nothing was begun that has not ended.',
-      key: ({ name }) => name,
-      columns: [
-        { title: 'What', cell: ({ what }) => what },
-        { title: 'By', cell: ({ by }) => by ?? '–' },
-        { title: 'Since', moment: true, cell: ({ since }) => time(since) },
-        { title: 'Until', moment: true, cell: ({ until }) => time(until) },
-      ],
-    });
+    const verdict = h('p', { class: 'verdict' });
     const body = h(
       'div',
       { hidden: true },
+      verdict,
+      needs.node,
       h(
         'dl',
         { class: 'figures' },
         Object.values(figures).map(({ node }) => node),
       ),
-      h('div', { class: 'charts' }, section('Speed', speed.node), section('Lag', behind.node)),
-      problems.node,
-      ranges.node,
-      sources.node,
-      hosts.node,
-      progress.node,
+      h('div', { class: 'charts' }, section('Changes/s', speed.node), section('Lag, in changes', behind.node)),
+      feeds.node,
+      compared.node,
     );
     const waiting = h('div', {}, loading());
     root.append(waiting, body);
@@ -125,41 +94,35 @@ export const now = {
         waiting.hidden = true;
         body.hidden = false;
         const places = placesOf(status);
-        const all = rangesOf(status);
         const behindBy = lagOf(status);
         const owners = hostsOf(status);
-        const rows = places.flatMap(({ value }) => value?.projections ?? []);
-        const parked = sumOf(rows.map((row) => row.parked)) ?? 0;
-        figures.speed.set(rate(context.speeds.all()), 'as the hosts report');
+        const all = feedsOf(status);
+        const parked = sumOf(places.flatMap(({ value }) => value?.projections ?? []).map((row) => row.parked)) ?? 0;
+        const { word, tone } = togetherOf(all);
+        figures.speed.set(rate(context.speeds.reading()), 'of all feeds');
         figures.lag.set(
           behindBy ? count(behindBy.changes) : '–',
-          behindBy && behindBy.ageMs !== null ? `oldest ${duration(behindBy.ageMs / 1000)}` : 'age not known',
-          '',
+          behindBy && behindBy.ageMs !== null ? `changes, the oldest ${duration(behindBy.ageMs / 1000)}` : 'changes',
         );
-        const soon = behindBy !== null && behindBy.ageMs !== null && behindBy.ageMs < 10_000;
-        const never = !soon && all.some((range) => range.catchUp === 'never');
-        const longest = all.map((range) => range.catchUp).filter((of) => typeof of === 'number');
-        if (soon) figures.catchUp.set('up to date', 'less than 10 s behind');
-        else if (never) figures.catchUp.set('never', 'more comes in than goes out', 'bad');
-        else figures.catchUp.set(longest.length === 0 ? '–' : catchUp(Math.max(...longest)), 'at the rate of now');
+        figures.catchUp.set(word, 'at the rate of now', tone === 'good' ? '' : tone);
         const free = sumOf(places.map(({ value }) => value?.leases?.free)) ?? 0;
         figures.hosts.set(
           count(owners.length),
           free === 0 ? 'no lease is free' : `${plural(free, 'lease')} free`,
           owners.length === 0 ? 'bad' : '',
         );
-        figures.letters.set(count(parked), parked === 0 ? 'none' : 'see Dead letters', parked === 0 ? '' : 'bad');
-        problems.update(problemsOf(places));
-        ranges.update(all);
-        sources.update(sourcesOf(status));
-        hosts.update(owners);
-        progress.update(
-          places.flatMap(({ place, value }) =>
-            (value?.inProgress ?? []).map((of) => ({ ...of, name: `${place} ${of.what}` })),
-          ),
-        );
-        speed.update();
-        behind.update();
+        figures.letters.set(count(parked), parked === 0 ? 'none' : 'parked changes', parked === 0 ? '' : 'bad');
+        const wrong = [...needsOf(owners, all), ...places.flatMap((place) => needsAt(place, context.at))];
+        const said = verdictOf(all, wrong.length, places);
+        setText(verdict, said.text);
+        verdict.className = `verdict ${said.tone}`;
+        needs.node.hidden = wrong.length === 0;
+        needs.update(wrong);
+        feeds.update(all);
+        compared.update(places.flatMap(comparisonsAt));
+        const [times, rates, lags] = context.points;
+        speed.update([times, rates]);
+        behind.update([times, lags]);
       },
       unreadable: (error) => waiting.replaceChildren(error.code === 'dashboard-starting' ? loading() : failure(error)),
       close: () => (speed.close(), behind.close()),
@@ -167,60 +130,194 @@ export const now = {
   },
 };
 
-function problemsOf(places) {
-  return places.flatMap(({ place, value, failure: why }) => {
-    const at = (where) => (place ? `${place}: ${where}` : where);
-    if (!value) return [{ key: `${place}`, where: at('place'), what: why ?? 'it does not answer', since: '–' }];
-    return [
-      ...value.unreadable.map((of) => ({
-        key: `${place} format ${of.kind}`,
-        where: at('formats'),
-        what: `A later version wrote ${of.kind}; hosts of this version wait.`,
-        since: '–',
+/** The button that opens the dry run of what helps, or what to do where no operation does. */
+const remedy = (context, todo, href) => {
+  if (typeof todo === 'string') return todo;
+  const can = todo && context.can(todo.operation);
+  return can
+    ? { sign: JSON.stringify([todo.operation, todo.input]), node: () => actButton(context, todo) }
+    : link(href, 'See it');
+};
+
+/** Of all feeds the one that takes the longest. */
+function togetherOf(feeds) {
+  const verdicts = feeds.map(({ verdict }) => verdict);
+  if (verdicts.length === 0) return { word: '–', tone: '' };
+  const worst = (of) => (of.tone === 'bad' ? 2 : of.tone === 'warn' ? 1 : 0);
+  return verdicts.reduce((most, one) =>
+    worst(one) > worst(most) || (worst(one) === worst(most) && (one.seconds ?? 0) > (most.seconds ?? 0)) ? one : most,
+  );
+}
+
+/** The first sentence of the page: whether somebody is needed. */
+function verdictOf(feeds, wrong, places) {
+  if (wrong > 0) return { text: `${plural(wrong, 'thing')} ${wrong === 1 ? 'needs' : 'need'} you`, tone: 'bad' };
+  const current = feeds.filter(({ verdict }) => verdict.seconds === 0).length;
+  const ended = places.map(({ value }) => value?.verified?.at ?? null);
+  const verified = ended.includes(null) ? 'not verified yet' : `verified ${ago(ended.toSorted()[0])}, no difference`;
+  const state = `${current} of ${plural(feeds.length, 'feed')} ${current === 1 ? 'is' : 'are'} current`;
+  const all = current === feeds.length;
+  return { text: `${all ? 'All right' : 'Catching up'}: ${state}, ${verified}`, tone: all ? 'good' : 'warn' };
+}
+
+const needsOf = (owners, feeds) => [
+  ...(owners.length > 0
+    ? []
+    : [{ key: 'hosts', where: 'Hosts', href: '#/feeds', what: 'No host owns a lease.', todo: 'Start millrace run.' }]),
+  ...feeds
+    .filter(({ verdict }) => verdict.seconds === Infinity)
+    .map(({ name }) => ({
+      key: `behind ${name}`,
+      where: name,
+      href: `#/feeds/${encodeURIComponent(name)}`,
+      what: 'More changes come in than go out.',
+    })),
+];
+
+function needsAt({ place, value, failure: why }, seenAt) {
+  const at = (where) => (place ? `${place}: ${where}` : where);
+  const shard = place ? { shard: place } : {};
+  const feed = (container) => `#/feeds/${encodeURIComponent(place ? `${place}/${container}` : container)}`;
+  const projection = (name) => `#/projections/${encodeURIComponent(name.split('@')[0])}`;
+  if (!value) return [{ key: `${place}`, where: `${place}`, href: '#/feeds', what: why ?? 'it does not answer' }];
+  return [
+    ...value.unreadable.map(({ kind }) => ({
+      key: `${place} format ${kind}`,
+      where: at('formats'),
+      href: '#/feeds',
+      what: `A later version wrote ${kind}; hosts of this version wait.`,
+      todo: 'Update the hosts.',
+    })),
+    ...(value.paused ?? []).map(({ name, by, since, reason }) => ({
+      key: `${place} paused ${name}`,
+      where: at(name),
+      href: projection(name),
+      what: `${by} paused it${reason ? `: ${reason}` : '.'}`,
+      since,
+      todo: place ? undefined : { operation: 'projections resume', input: { name }, confirm: 'Resume', what: name },
+    })),
+    ...value.projections
+      .filter(({ parked }) => parked > 0)
+      .map(({ id, parked, parkedSince }) => ({
+        key: `${place} parked ${id}`,
+        where: at(id),
+        href: '#/dead-letters',
+        what: `${plural(parked, 'change')} parked.`,
+        since: parkedSince,
+        todo: {
+          operation: 'dead-letters redrive',
+          input: { only: id, ...shard },
+          confirm: 'Redrive',
+          what: `the dead letters of ${at(id)}`,
+        },
       })),
-      ...(value.paused ?? []).map(({ name, by, since, reason }) => ({
-        key: `${place} paused ${name}`,
-        where: at(name),
-        what: `${by} paused it${reason ? `: ${reason}` : '.'}`,
-        since: time(since),
+    ...[value.verified, value.sampled]
+      .filter((of) => of && of.different > 0)
+      .map(({ at: since, ...of }) => ({
+        key: `${place} verified ${since}`,
+        where: at('verification'),
+        href: '#/projections',
+        what: differing(of, ' left'),
+        since,
+        todo: {
+          operation: 'projections verify',
+          input: { repair: true, ...shard },
+          confirm: 'Repair',
+          what: `what differs${place ? ` in ${place}` : ''}`,
+          danger: true,
+        },
       })),
-      ...value.projections
-        .filter(({ parked }) => parked > 0)
-        .map(({ id, parked, parkedSince }) => ({
-          key: `${place} parked ${id}`,
-          where: at(id),
-          what: `${plural(parked, 'change')} parked: see Dead letters.`,
-          since: time(parkedSince),
+    ...(value.against ?? [])
+      .filter(({ different }) => different > 0)
+      .map(({ against, ...of }) => ({
+        key: `${place} against ${against.projection}`,
+        where: at(against.projection),
+        href: projection(against.projection),
+        what: differing(of, ` from ${against.of}, which is kept by hand`),
+        since: against.oldest,
+        // The names of fields are in a file, which a page can't name.
+        todo: against.fitted
+          ? 'Compare again with --map or --ignore as before.'
+          : {
+              operation: 'projections verify',
+              input: { name: against.projection, against: against.of, ...shard },
+              confirm: 'Compare',
+              what: `${at(against.projection)} with ${against.of}`,
+            },
+      })),
+    ...value.sources.flatMap(({ container, troubled }) =>
+      troubled.map(({ token, why: reason }) => ({
+        key: `${place} ${container} ${token}`,
+        where: at(`${container} ${token}`),
+        href: feed(container),
+        what: reason,
+      })),
+    ),
+    ...value.hosts.flatMap(({ owner, status: of }) =>
+      (of?.sources ?? [])
+        .filter((source) => source.failure)
+        .map((source) => ({
+          key: `${place} ${owner} ${source.container}`,
+          where: at(`${owner}, ${source.container}`),
+          href: feed(source.container),
+          what: source.failure,
+          since: of.at,
         })),
-      ...value.sources.flatMap(({ container, troubled }) =>
-        troubled.map(({ token, why: reason }) => ({
-          key: `${place} ${container} ${token}`,
-          where: at(`${container} ${token}`),
-          what: reason,
-          since: '–',
-        })),
-      ),
-      ...value.hosts.flatMap(({ owner, status: of }) =>
-        (of?.sources ?? [])
-          .filter((source) => source.failure)
-          .map((source) => ({
-            key: `${place} ${owner} ${source.container}`,
-            where: at(`${owner}, ${source.container}`),
-            what: source.failure,
-            since: time(of.at),
-          })),
-      ),
-      ...value.hosts
-        .filter(({ status: of }) => of && Date.now() - Date.parse(of.at) > 120_000)
-        .map(({ owner, status: of }) => ({
-          key: `${place} silent ${owner}`,
-          where: at(owner),
-          what: 'The host has not reported itself for over two minutes.',
-          since: ago(of.at),
-        })),
-      ...(typeof value.jobs === 'string'
-        ? [{ key: `${place} jobs`, where: at('jobs'), what: value.jobs, since: '–' }]
-        : []),
-    ];
-  });
+    ),
+    ...value.hosts
+      .filter(({ status: of }) => of && seenAt - Date.parse(of.at) > SILENT_MS)
+      .map(({ owner, status: of }) => ({
+        key: `${place} silent ${owner}`,
+        where: at(owner),
+        href: '#/feeds',
+        what: 'The host has not reported itself for over two minutes.',
+        since: of.at,
+      })),
+    ...(typeof value.jobs === 'string'
+      ? [{ key: `${place} jobs`, where: at('jobs'), href: '#/operations', what: value.jobs }]
+      : []),
+  ];
+}
+
+/** How many, and the first of them by name. */
+function differing({ different, examples = [] }, which) {
+  const named = examples.slice(0, MOST_NAMED).map((of) => clip(of, 120));
+  const more = different > named.length ? ', …' : '';
+  return `${plural(different, 'difference')}${which}${named.length > 0 ? `: ${named.join(', ')}${more}` : '.'}`;
+}
+
+/** Verifications, and comparisons with copies that a team keeps by hand. */
+function comparisonsAt({ place, value }) {
+  const at = (of) => (place ? `${place}: ${of}` : of);
+  const row = (of, given, beside) =>
+    given ? [{ key: `${place} ${of}`, of: at(of), beside, oldest: given.against?.oldest, ...given }] : [];
+  return [
+    ...row('all projections', value?.verified, 'a recomputation'),
+    ...row('a sample', value?.sampled, 'a recomputation'),
+    ...(value?.against ?? []).map((given) => ({
+      key: `${place} ${given.against.projection}`,
+      of: toProjection(given.against.projection),
+      beside: `${given.against.of}, kept by hand`,
+      oldest: given.against.oldest,
+      ...given,
+    })),
+    ...archived(value?.archiveVerified, place),
+  ];
+}
+
+function archived(given, place) {
+  if (!given) return [];
+  const all = Object.values(given.archives);
+  const sum = (field) => all.reduce((total, of) => total + of[field], 0);
+  const of = link('#/data', 'archives');
+  return [
+    {
+      key: `${place} archives`,
+      of,
+      beside: 'their entries',
+      compared: sum('documents'),
+      different: sum('faults'),
+      ...given,
+    },
+  ];
 }

@@ -1,11 +1,20 @@
 // What was started here, the background jobs, migrations and builds in progress, and who changed what.
 import { placesOf } from '../api.js';
-import { badge, failure, h, liveTable, loading } from '../dom.js';
-import { clip, count, time } from '../format.js';
+import { badge, failure, h, link, liveTable, loading, toProjection, when } from '../dom.js';
+import { clip, count } from '../format.js';
 import { movesOf } from '../moves.js';
 import { far } from '../runs.js';
 
 const TONES = { running: 'warn', active: 'warn', done: 'good', completed: 'good', findings: 'bad', failed: 'bad' };
+
+/** The page of what an operation works on. */
+const PAGES_OF = { projections: 'projections', 'dead-letters': 'dead-letters', leases: 'feeds', archive: 'data' };
+
+function named(operation, name) {
+  const page = PAGES_OF[operation.split(' ')[0]];
+  if (page === undefined) return operation;
+  return page === 'projections' && name ? toProjection(name, `${operation} ${name}`) : link(`#/${page}`, operation);
+}
 
 export const operations = {
   id: 'operations',
@@ -16,12 +25,12 @@ export const operations = {
       empty: 'Nothing was started from this dashboard since its process began.',
       key: ({ id }) => id,
       columns: [
-        { title: 'Operation', cell: ({ operation }) => operation },
+        { title: 'Operation', cell: ({ operation }) => named(operation) },
         { title: 'Input', cell: ({ input }) => clip(input, 100) },
         { title: 'State', cell: ({ state }) => badge(state, TONES[state]) },
         { title: 'Progress', cell: (row) => (row.state === 'running' ? far(row) : '–') },
-        { title: 'Began', moment: true, cell: ({ startedAt }) => time(startedAt) },
-        { title: 'Ended', moment: true, cell: ({ endedAt }) => time(endedAt) },
+        { title: 'Began', moment: true, cell: ({ startedAt }) => when(startedAt) },
+        { title: 'Ended', moment: true, cell: ({ endedAt }) => when(endedAt) },
         { title: 'Result', cell: ({ text }) => clip(text, 300) },
       ],
     });
@@ -32,8 +41,8 @@ export const operations = {
       columns: [
         { title: 'What', cell: ({ what }) => what },
         { title: 'By', cell: ({ by }) => by ?? '–' },
-        { title: 'Since', moment: true, cell: ({ since }) => time(since) },
-        { title: 'Until', moment: true, cell: ({ until }) => time(until) },
+        { title: 'Since', moment: true, cell: ({ since }) => when(since) },
+        { title: 'Until', moment: true, cell: ({ until }) => when(until) },
       ],
     });
     const jobs = h('div', {}, loading());
@@ -106,7 +115,7 @@ const jobTable = () =>
         cell: ({ done, of }) => (done === null ? '–' : `${count(done)}${of === null ? '' : ` of ${count(of)}`}`),
       },
       { title: 'Attempts', number: true, cell: ({ attempts }) => count(attempts) },
-      { title: 'Since', moment: true, cell: ({ createdAt }) => time(createdAt) },
+      { title: 'Since', moment: true, cell: ({ createdAt }) => when(createdAt) },
       { title: 'Failure', cell: ({ failure: why }) => clip((why ?? '–').split('\n')[0], 200) },
     ],
   });
@@ -117,9 +126,9 @@ const auditTable = () =>
     empty: 'No change by hand yet.',
     key: ({ id }) => id,
     columns: [
-      { title: 'At', moment: true, cell: ({ at }) => time(at) },
+      { title: 'At', moment: true, cell: ({ at }) => when(at) },
       { title: 'Who', cell: ({ actor }) => actor },
-      { title: 'What', cell: ({ verb }) => verb },
+      { title: 'What', cell: ({ verb, arguments: { name } }) => named(verb, name) },
       {
         title: 'With',
         cell: ({ arguments: given }) =>

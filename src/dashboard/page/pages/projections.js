@@ -1,8 +1,22 @@
 // The projections with their versions: build, promote and back, pause, verify.
 import { placesOf } from '../api.js';
-import { act } from '../action.js';
+import { actButton } from '../action.js';
 import { differences } from '../differences.js';
-import { badge, failure, h, liveTable, loading, replaceKeepingFocus, slashed } from '../dom.js';
+import {
+  badge,
+  failure,
+  h,
+  link,
+  liveTable,
+  loading,
+  replaceKeepingFocus,
+  slashed,
+  toFeed,
+  toProjection,
+  when,
+} from '../dom.js';
+import { costsOf } from '../figures.js';
+import { archivesOf, flowOf, intoOf } from '../flow.js';
 import { count, rate, time } from '../format.js';
 import { timeline } from '../timeline.js';
 
@@ -29,9 +43,15 @@ export const projections = {
 };
 
 function openAll(root, context) {
-  const waiting = loading();
   const states = new Map();
-  let rows = [];
+  const planned = new Map();
+  let costs = new Map();
+  let rows;
+  let flow;
+  const costNow = (id) => {
+    const [speed, each] = [context.speeds.of(id), costs.get(id)];
+    return speed === null || each === undefined ? null : speed * each;
+  };
   const table = liveTable({
     caption: 'All versions',
     empty: 'The pipeline declares no projection.',
@@ -39,56 +59,91 @@ function openAll(root, context) {
     columns: [
       {
         title: 'Projection',
-        cell: ({ id, place }) => ({
+        word: true,
+        cell: ({ id, kind, place }) => ({
           sign: `${place} ${id}`,
           node: () =>
             h(
               'span',
               {},
-              h('a', { href: `#/projections/${encodeURIComponent(id.split('@')[0])}`, text: id }),
-              place ? h('span', { class: 'note', text: ` on ${place}` }) : null,
+              kind === 'archive' ? link('#/data', id).node() : toProjection(id).node(),
+              h('span', { class: 'note', text: ` ${kind}${place ? ` on ${place}` : ''}` }),
             ),
         }),
       },
-      { title: 'Kind', cell: ({ kind }) => kind },
-      { title: 'From', word: true, cell: ({ from }) => slashed(from) },
-      { title: 'Into', word: true, cell: ({ into }) => slashed(into || 'its own code') },
+      { title: 'From', cell: ({ from, place }) => (from ? toFeed(feedOf(from, place), from) : '–') },
+      { title: 'Into', cell: (row) => slashed(intoOf(row)) },
       { title: 'State', cell: ({ id, place, state }) => badgeOf(states.get(`${place} ${id}`)?.state ?? state) },
       { title: 'Changes/s', number: true, cell: ({ id, place }) => (place ? '–' : rate(context.speeds.of(id))) },
-      { title: 'RU/change', number: true, cell: ({ id, place }) => rate(states.get(`${place} ${id}`)?.ruPerChange) },
-      { title: 'Dead letters', number: true, cell: ({ id, place }) => count(states.get(`${place} ${id}`)?.parked) },
+      { title: 'RU/change', number: true, cell: ({ id }) => rate(costs.get(id)) },
+      { title: 'By the model', number: true, cell: ({ id }) => rate(planned.get(id.split('@')[0])) },
+      { title: 'RU/s', number: true, cell: ({ id, place }) => (place ? '–' : rate(costNow(id))) },
+      { title: 'Parked', number: true, cell: ({ id, place }) => parkedOf(states.get(`${place} ${id}`)?.parked) },
     ],
   });
-  table.node.hidden = true;
-  const verifyAll = context.can('projections verify')
-    ? h('button', {
-        type: 'button',
-        class: 'primary',
-        text: 'Verify all',
-        on: { click: () => verify(undefined, result) },
-      })
-    : null;
+  const budget = liveTable({
+    caption: 'Who spends of RU_BUDGET',
+    empty: '',
+    key: ({ name }) => name,
+    columns: [
+      { title: 'Process', cell: ({ name }) => name },
+      { title: 'Share', number: true, cell: ({ share }) => `${Math.round(100 * share)} %` },
+      { title: 'Live needs', number: true, cell: ({ live }) => `${Math.round(100 * live)} %` },
+      { title: 'Bulk work', cell: ({ bulk }) => (bulk ? 'yes' : 'no') },
+    ],
+  });
+  budget.node.hidden = true;
+  const body = h('div', {}, loading());
   const result = h('div');
-  root.append(...[waiting, h('p', { class: 'buttons' }, verifyAll), table.node, result].filter(Boolean));
+  root.append(h('p', { class: 'buttons' }, verifying(undefined, context, result)), body, budget.node, result);
+  // The archives come with the status. Drawing them later would move what is there.
+  const show = (archives) => {
+    if (!rows || flow) return;
+    rows = [...new Map([...rows, ...archives].map((row) => [`${row.place} ${row.id}`, row])).values()];
+    flow = flowOf([...new Map(rows.map((row) => [row.id, row])).values()]);
+    body.replaceChildren(...(rows.length === 0 ? [] : [flow.node]), table.node);
+    table.update(rows);
+  };
+  const status = (of) => {
+    for (const { place, value } of placesOf(of))
+      for (const one of value?.projections ?? []) states.set(`${place} ${one.id}`, one);
+    costs = costsOf(of);
+    show(archivesOf(of));
+    if (!flow) return;
+    flow.update(of, context.speeds);
+    table.update(rows);
+    const spenders = placesOf(of).flatMap(({ value }) => value?.budget ?? []);
+    budget.node.hidden = spenders.length === 0;
+    budget.update(spenders);
+  };
+  let unknown = false;
   void (async () => {
     try {
       const listed = await context.run('projections list');
       rows = placesOf(listed.result).flatMap(({ place, value }) => (value ?? []).map((row) => ({ ...row, place })));
-      waiting.remove();
-      table.node.hidden = false;
-      table.update(rows);
+      if (context.status) status(context.status);
+      else if (unknown) show([]);
+      if (!context.can('model cost')) return;
+      const { result: cost } = await context.run('model cost');
+      for (const of of cost.profiles?.[0]?.projections ?? []) planned.set(of.name.split('@')[0], of.ru);
+      if (flow) table.update(rows);
     } catch (error) {
-      waiting.replaceWith(failure(error));
+      // A model that is code states no costs.
+      if (error.code !== 'missing') (flow ? result : body).replaceChildren(failure(error));
     }
   })();
   return {
-    status(status) {
-      for (const { place, value } of placesOf(status))
-        for (const of of value?.projections ?? []) states.set(`${place} ${of.id}`, of);
-      if (!table.node.hidden) table.update(rows);
+    status,
+    unreadable: (error) => {
+      if (error.code === 'dashboard-starting') return;
+      unknown = true;
+      show([]);
     },
   };
 }
+
+const feedOf = (from, place) => `${place ? `${place}/` : ''}${from.split('/')[0]}`;
+const parkedOf = (parked) => (parked > 0 ? link('#/dead-letters', count(parked)) : count(parked));
 
 const badgeOf = (state) => badge(state, TONES[state] ?? '');
 
@@ -136,8 +191,8 @@ function shown(of, records, context, load, result) {
       { title: 'Role', cell: ({ role, tone }) => badge(role, tone) },
       { title: 'Version', number: true, cell: ({ version }) => version },
       { title: 'Content', cell: ({ container, type }) => `${container}/${type}` },
-      { title: 'Since', moment: true, cell: ({ since }) => time(since) },
-      { title: 'Until', moment: true, cell: ({ until }) => time(until) },
+      { title: 'Since', moment: true, cell: ({ since }) => when(since) },
+      { title: 'Until', moment: true, cell: ({ until }) => when(until) },
     ],
   });
   versions.update([
@@ -155,30 +210,19 @@ function shown(of, records, context, load, result) {
         ]
       : []),
   ]);
-  const button = (operation, text, given) =>
-    context.can(operation)
-      ? h('button', {
-          type: 'button',
-          text,
-          on: {
-            click: () =>
-              act({
-                operation,
-                title: text.includes(name) ? text : `${text}: ${name}`,
-                confirm: text,
-                done: load,
-                ...given,
-              }),
-          },
-        })
-      : null;
+  const button = (operation, confirm, given) =>
+    actButton(context, { operation, confirm, what: confirm.includes(name) ? '' : name, done: load, ...given });
   // A version that readers see can't be built again.
   const buildable = declared.filter(({ id }) => id !== `${name}@${current?.version}`);
   const builds = buildable.map(({ id }) => button('projections rebuild', `Build ${id}`, { input: { name: id } }));
   return [
-    h('p', {
-      text: `${kind} of ${reads.join(', ')}${declared.length > 0 ? `, into ${declared.map(({ into }) => into).join(' and ')}` : ''}`,
-    }),
+    h(
+      'p',
+      {},
+      `${kind} of `,
+      ...reads.flatMap((from, at) => [at > 0 ? ', ' : '', toFeed(from.split('/')[0], from).node()]),
+      declared.length > 0 ? `, into ${declared.map(({ into }) => into).join(' and ')}` : '',
+    ),
     paused
       ? h('p', {
           class: 'warn',
@@ -201,19 +245,18 @@ function shown(of, records, context, load, result) {
             input: { name },
             ask: [{ name: 'reason', label: 'Why?', required: true }],
           }),
-      context.can('projections verify')
-        ? h('button', { type: 'button', text: 'Verify', on: { click: () => verify(name, result) } })
-        : null,
+      verifying(name, context, result),
     ),
   ].filter(Boolean);
 }
 
-function verify(name, result) {
-  act({
+const verifying = (name, context, result) =>
+  actButton(context, {
     operation: 'projections verify',
     input: name === undefined ? {} : { name },
-    title: `Verify ${name ?? 'all projections'}`,
     confirm: 'Verify',
+    text: name === undefined ? 'Verify all' : 'Verify',
+    what: name ?? 'projections',
+    title: `Verify ${name ?? 'all projections'}`,
     done: ({ result: value }) => result.replaceChildren(...placesOf(value).flatMap(differences)),
   });
-}

@@ -3,6 +3,7 @@ import { forgetOld } from '../feed/changes.ts';
 import { deleteCharge } from '../time-and-charge/charge.ts';
 import type { StoredContainer } from '../storage/container.ts';
 import { expiry } from '../storage/logical-partition.ts';
+import type { StoredItem } from '../storage/logical-partition.ts';
 import { left, shareOf, spend } from '../storage/budget.ts';
 import { Transaction } from './transaction.ts';
 
@@ -24,19 +25,23 @@ export function purge(account: StoredAccount): void {
 
 function purgeContainer(account: StoredAccount, container: StoredContainer, now: number): void {
   const share = shareOf(account, container);
-  for (const home of container.logical.values()) {
-    for (const [id, { current }] of home.items) {
-      if (current === undefined || expiry(current, container.defaultTtl) > now) continue;
-      if (share !== undefined) {
-        const range = container.rangeOf(home.epk);
-        if (left(account, share, range) < share / 2) break;
-        spend(account, container, [range], deleteCharge(current.size));
-      }
-      const tx = new Transaction(account, container, home);
-      tx.remove(id);
-      tx.commit();
+  for (const { current, home, id } of mayExpire(container)) {
+    if (current === undefined || expiry(current, container.defaultTtl) > now) continue;
+    if (share !== undefined) {
+      const range = container.rangeOf(home.epk);
+      if (left(account, share, range) < share / 2) continue;
+      spend(account, container, [range], deleteCharge(current.size));
     }
+    const tx = new Transaction(account, container, container.logical.get(home.text) ?? home);
+    tx.remove(id);
+    tx.commit();
   }
+}
+
+/** Without a default, only items with a time to live of their own. */
+function* mayExpire({ defaultTtl, expiring, logical }: StoredContainer): Generator<StoredItem, void> {
+  if (defaultTtl === -1) yield* expiring;
+  else for (const { items } of logical.values()) yield* items.values();
 }
 
 /** Deletes the items with this id that have a time to live, as if it had passed; returns how many. */

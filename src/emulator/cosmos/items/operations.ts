@@ -1,3 +1,4 @@
+import { refusalOfId } from '../../../base/item-id.ts';
 import { exactParse } from '../wire/exact-json.ts';
 import { conditionHolds } from '../query/condition.ts';
 import {
@@ -14,8 +15,6 @@ import { applyPatch, parsePatch } from './patch.ts';
 import type { Transaction } from './transaction.ts';
 import { badRequest, conflict, notFound, preconditionFailed } from '../wire/wire.ts';
 import type { WireDoc, WireError } from '../wire/wire.ts';
-
-const MAX_ID_BYTES = 1023;
 
 /** One operation on one item, from a request of its own or from a batch. */
 export interface ItemOperation {
@@ -147,8 +146,8 @@ export function checkId(id: unknown): void {
   if (typeof id !== 'string' || id === '') {
     throw badRequest("The input content is invalid because the required properties - 'id; ' - are missing.");
   }
-  if (/[/\\#]/.test(id)) throw badRequest("The id contains one of the illegal characters '/', '\\', '#'.");
-  if (Buffer.byteLength(id) > MAX_ID_BYTES) throw badRequest(`The id is longer than ${MAX_ID_BYTES} bytes.`);
+  const why = refusalOfId(id);
+  if (why !== undefined) throw badRequest(`The id ${why}.`);
 }
 
 /** Adds the charge of a refused operation. */

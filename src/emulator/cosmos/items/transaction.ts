@@ -107,7 +107,7 @@ export class Transaction {
       const before = item.current;
       if (before) range.retire();
       item.current = new StoredVersion(item, staged.open, staged.etag, lsn, this.now, staged.ttl);
-      if (staged.ttl !== undefined && staged.ttl > 0) container.expiring++;
+      if (staged.ttl !== undefined && staged.ttl > 0) container.expiring.add(item);
       if (!before) container.items.add(item);
       home.items.set(id, item);
       written.push(item.current);
@@ -139,6 +139,7 @@ export class Transaction {
     this.home.items.delete(item.id);
     this.home.changed(item);
     this.container.items.retire();
+    this.container.expiring.delete(item);
     this.account.journal?.remove(this.container, item);
   }
 

@@ -1,6 +1,6 @@
 import type { Position } from '../../sql/walk.ts';
 import { badRequest, header } from '../wire/wire.ts';
-import type { WireCall } from '../wire/wire.ts';
+import type { WireCall, WireError } from '../wire/wire.ts';
 
 /** Keeps a token below the client's limit (`x-ms-documentdb-responsecontinuationtokenlimitinkb`), with its other fields. */
 const LONGEST_VALUES = 800;
@@ -38,7 +38,7 @@ export function readContinuation(call: WireCall, rid: string, values: number): C
     (v !== undefined && listed?.length !== values) ||
     (c !== undefined && typeof c !== 'string')
   ) {
-    throw badRequest('Invalid Continuation Token: it was not made by this server for this query of this container.');
+    throw foreignToken();
   }
   return {
     seq: s as number,
@@ -48,6 +48,9 @@ export function readContinuation(call: WireCall, rid: string, values: number): C
     cursor: c,
   };
 }
+
+export const foreignToken = (): WireError =>
+  badRequest('Invalid Continuation Token: it was not made by this server for this query of this container.');
 
 function parsed(text: string): Record<string, unknown> {
   try {

@@ -12,7 +12,7 @@ import { wireListOf } from '../wire/bytes.ts';
 import { LARGE, candidates } from './candidates.ts';
 import { queryCharge } from '../time-and-charge/charge.ts';
 import { asWire } from './condition.ts';
-import { continuation, readContinuation } from './continuation.ts';
+import { continuation, foreignToken, readContinuation } from './continuation.ts';
 import type { StoredContainer } from '../storage/container.ts';
 import { checkOrder } from '../storage/indexing.ts';
 import { containerHeaders, reply } from '../wire/reply.ts';
@@ -30,6 +30,8 @@ const CURSOR_MS = 60_000;
 
 /** A running query, whose sorted or grouped results are in memory. */
 interface Cursor {
+  /** Its text and parameters. */
+  readonly query: string;
   readonly prepared: Prepared;
   readonly results: Iterator<string, unknown>;
   readonly walk: Walk;
@@ -66,7 +68,7 @@ export class Queries {
     const size = pageSize(call);
     const query = JSON.stringify([text, ...params]);
     const cursor =
-      this.#take(container, from?.cursor) ?? this.#open(container, target, { query, prepared }, { token, from });
+      this.#take(container, from?.cursor, query) ?? this.#open(container, target, { query, prepared }, { token, from });
     for (const range of target.partitions) cursor.replica.demand(range);
     const before = { ...cursor.cost };
     const began = performance.now();
@@ -144,6 +146,7 @@ export class Queries {
       }
     };
     return {
+      query,
       prepared,
       results: tally ? answered(tally) : prepared.run(documents(), walk),
       walk,
@@ -166,9 +169,11 @@ export class Queries {
     for (const [name, { used }] of this.#cursors) if (now - used > CURSOR_MS) this.#cursors.delete(name);
   }
 
-  #take(container: StoredContainer, name: string | undefined): Cursor | undefined {
+  /** @throws WireError 400: the results are of another query */
+  #take(container: StoredContainer, name: string | undefined, query: string): Cursor | undefined {
     const cursor = name === undefined ? undefined : this.#cursors.get(name);
     if (!cursor) return undefined;
+    if (cursor.query !== query) throw foreignToken();
     this.#cursors.delete(name!);
     return cursor.state === stateOf(container) ? cursor : undefined;
   }

@@ -1,4 +1,4 @@
-import { evenBoundaries } from '../../../cosmos/epk.ts';
+import { evenBoundaries } from '../../../cosmos/effective-partition-key.ts';
 import type { StoredAccount } from '../storage/account.ts';
 import type { StoredContainer } from '../storage/container.ts';
 import type { LogicalPartition } from '../storage/logical-partition.ts';

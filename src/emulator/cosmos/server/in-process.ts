@@ -18,7 +18,7 @@ export function inProcess(current: () => Service): HttpClient {
       new Promise((resolve, reject) => {
         const { abortSignal } = request;
         const abort = (): void => reject(failure('AbortError', 'The operation was aborted.'));
-        const settled = (): void => abortSignal?.removeEventListener('abort', abort);
+        const unlisten = (): void => abortSignal?.removeEventListener('abort', abort);
         if (abortSignal?.aborted) {
           abort();
           return;
@@ -27,11 +27,11 @@ export function inProcess(current: () => Service): HttpClient {
         const caller: RequestCaller = {
           address: '127.0.0.1',
           send: (reply) => {
-            settled();
+            unlisten();
             resolve(responseOf(request, reply));
           },
           cut: () => {
-            settled();
+            unlisten();
             reject(failure('RestError', 'socket hang up', 'ECONNRESET'));
           },
         };
@@ -39,7 +39,7 @@ export function inProcess(current: () => Service): HttpClient {
           if (abortSignal?.aborted) return;
           const service = current();
           if (service.closed) {
-            settled();
+            unlisten();
             reject(failure('RestError', `connect ECONNREFUSED ${request.url}`, 'ECONNREFUSED'));
           } else service.handle(incomingOf(request), caller);
         });

@@ -31,11 +31,8 @@ export type Admin = (from: string | undefined, call: WireCall) => Promise<Reply>
 
 /** The issuer of tokens, which clients may send instead of the account's key. */
 export interface RequestIdentity {
-  /** The first part of the issuer's paths. */
-  readonly tenant: string;
   /** Rejects with WireError if the token is invalid or does not allow the call. */
   authorize(token: string, call: WireCall): Promise<void>;
-  answer(call: WireCall): Promise<Reply>;
 }
 
 /** A received request. */
@@ -105,13 +102,11 @@ export class Service {
     this.#waiting.add(caller);
     try {
       const call = byName(this.account, callOf(incoming));
-      const identity = this.#identity;
       const failure = this.account.journal?.failure;
       if (call.segments[0] === ADMIN) {
         if (failure && !WITHOUT_DISK.has(call.segments[1] ?? '')) throw unwritten(failure);
         this.#later(caller, this.#admin(caller.address, call));
-      } else if (identity && call.segments[0] === identity.tenant) this.#later(caller, identity.answer(call));
-      else this.#admit(call, incoming.body !== undefined, caller);
+      } else this.#admit(call, incoming.body !== undefined, caller);
     } catch (error) {
       this.#answer(caller, 'normal', refusal(error));
     }

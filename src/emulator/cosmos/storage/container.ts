@@ -1,9 +1,9 @@
-import { evenBoundaries } from '../../../cosmos/epk.ts';
+import { evenBoundaries } from '../../../cosmos/effective-partition-key.ts';
 import { first } from '../../search.ts';
 import { isPathIndexed } from './indexing.ts';
 import { expiry } from './logical-partition.ts';
 import { ItemList } from './item-list.ts';
-import type { StoredVersion } from './logical-partition.ts';
+import type { StoredItem, StoredVersion } from './logical-partition.ts';
 import { KeyReader, keyText, pathSteps, storedValueAt } from './keys.ts';
 import type { KeyDefinition, WireKey } from './keys.ts';
 import { LogicalPartition } from './logical-partition.ts';
@@ -41,8 +41,8 @@ export class StoredContainer {
   nextSeq: number;
   /** A merge sets it permanently: the feed then refuses to start from a time. */
   merged = false;
-  /** How often an item was written with its own time to live; with 0 no sweep is needed. */
-  expiring = 0;
+  /** Items that were written with their own time to live. */
+  readonly expiring = new Set<StoredItem>();
 
   constructor(
     id: string,
@@ -119,7 +119,7 @@ export class StoredContainer {
 
   /** Whether anything in it can expire. */
   get mayExpire(): boolean {
-    return this.defaultTtl !== undefined && (this.defaultTtl !== -1 || this.expiring > 0);
+    return this.defaultTtl !== undefined && (this.defaultTtl !== -1 || this.expiring.size > 0);
   }
 
   /** The values of a document's unique keys. A missing value counts as null. */

@@ -40,6 +40,7 @@ function restore(
   if (before) {
     home.items.set(item.id, item);
     container.items.add(item);
+    if (before.ttl !== undefined && before.ttl > 0) container.expiring.add(item);
     container.logical.set(home.text, home);
     for (const value of container.uniqueValues(before.doc)) home.unique.set(value, item.id);
     account.journal?.put(container, before);

@@ -1,9 +1,11 @@
-import { closeSync, existsSync } from 'node:fs';
+import { closeSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
+import { damagedFolder, folderInUse, unusableFolder } from '../../../base/data-folder.ts';
+import { isObject } from '../../../base/json.ts';
 import { sharedError } from '../../../base/shared-errors.ts';
-import type { UsageError } from '../../../base/errors.ts';
+import { UsageError } from '../../../base/errors.ts';
 import { messageOf } from '../../../base/errors.ts';
 import { openPrivate, privateFolder } from '../../private-files.ts';
 import { StoredContainer } from './container.ts';
@@ -16,11 +18,15 @@ import type { StoredChange } from './physical-partition.ts';
 import { ridNumber } from './rids.ts';
 import type { WireDoc } from '../wire/wire.ts';
 
+/** Of the tables. Folders of before it was written have 0. */
+const VERSION = 1;
+
 // The lock is exclusive: two servers on one folder would each serve their own memory.
 const SCHEMA = `
   PRAGMA locking_mode = EXCLUSIVE;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
+  PRAGMA user_version = ${VERSION};
   CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS databases (rid TEXT PRIMARY KEY, definition TEXT) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS offers (id TEXT PRIMARY KEY, definition TEXT) WITHOUT ROWID;
@@ -33,6 +39,8 @@ const SCHEMA = `
     key TEXT, id TEXT, current TEXT, previous TEXT, previous_lsn INTEGER, expired INTEGER);
   CREATE INDEX IF NOT EXISTS changes_by_age ON changes (container, at);
 `;
+
+const FILE = 'cosmos.db';
 
 /** The number of an item's row: the container's number in the upper bits, so that one container's rows are adjacent. */
 const ROWS = 2 ** 36;
@@ -56,24 +64,37 @@ export class StoredJournal {
   #nextRid = 0;
   #holdings: Holdings | undefined;
 
-  constructor(folder: string) {
+  readonly #failed: (failure: UsageError) => void;
+
+  /** `failed`: called once the disk can't be written. @throws UsageError if the folder can't be used */
+  constructor(folder: string, failed: (failure: UsageError) => void = () => undefined) {
+    this.#failed = failed;
     this.#folder = folder;
+    const file = join(folder, FILE);
+    const owner = join(folder, 'cosmos.pid');
+    if (existsSync(owner) && !hasData(file)) throw damagedFolder(folder, FILE, 'is missing or empty');
     try {
       privateFolder(folder);
-      const file = join(folder, 'cosmos.db');
       closeSync(openPrivate(file));
       // SQLite creates the file beside it with the same mode, but doesn't change the mode of an existing one.
       if (existsSync(`${file}-wal`)) closeSync(openPrivate(`${file}-wal`));
       this.#db = new DatabaseSync(file);
+      const version = Number(this.#db.prepare('PRAGMA user_version').get()?.['user_version']);
+      if (version > VERSION)
+        throw sharedError('unreadable', `The data folder ${folder} is of a later version of Millrace`, {
+          hint: 'Start the version that wrote it, or name another folder.',
+        });
       this.#db.exec(SCHEMA);
       this.#db.exec(
         "INSERT INTO meta VALUES ('boot', 0) ON CONFLICT DO NOTHING; UPDATE meta SET value = value + 1 WHERE name = 'boot'",
       );
+      // From now on the file has data, and a process that finds it locked names this one.
+      writeFileSync(owner, String(process.pid), { mode: 0o600 });
     } catch (error) {
-      throw sharedError('unwritable', `The data folder ${folder} can't be used: ${messageOf(error)}`, {
-        hint: 'Name a folder that this user may write to and that no other embedded server has open.',
-        cause: error,
-      });
+      if (codeOf(error) === LOCKED)
+        throw folderInUse(folder, existsSync(owner) ? readFileSync(owner, 'utf8') : '?', error);
+      if (error instanceof UsageError) throw error;
+      throw FOREIGN.has(codeOf(error)) ? this.#damaged(error) : unusableFolder(folder, error);
     }
     this.#put = this.#db.prepare('INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)');
     this.#remove = this.#db.prepare('DELETE FROM items WHERE row = ?');
@@ -180,8 +201,21 @@ export class StoredJournal {
     this.#write('DELETE FROM offers WHERE id = ?', id);
   }
 
-  /** Loads everything, as of the last commit. */
+  /** Loads everything, as of the last commit. @throws UsageError if the folder is damaged */
   load(holdings: Holdings): void {
+    try {
+      this.#load(holdings);
+    } catch (error) {
+      this.crash();
+      throw this.#damaged(error);
+    }
+  }
+
+  #damaged(cause: unknown): UsageError {
+    return damagedFolder(this.#folder, FILE, `can't be read: ${messageOf(cause)}`, cause);
+  }
+
+  #load(holdings: Holdings): void {
     this.#holdings = holdings;
     holdings.nextRid = Number(this.#db.prepare("SELECT value FROM meta WHERE name = 'nextRid'").get()?.value ?? 1);
     for (const row of this.#db.prepare('SELECT definition FROM databases ORDER BY rid').all()) {
@@ -255,12 +289,15 @@ export class StoredJournal {
   /** Records that the disk can't be written: no waiting or later request is answered as done. */
   fail(cause: unknown): UsageError {
     const message = `The data folder ${this.#folder} can't be written any more: ${messageOf(cause)}.`;
-    this.#failure = sharedError('unwritable', message, {
-      hint: 'Free space on its disk, then restart the server. It keeps every write that it has answered.',
-      cause,
-    });
+    this.#failure = DAMAGE.has(codeOf(cause))
+      ? this.#damaged(cause)
+      : sharedError('unwritable', message, {
+          hint: 'Free space on its disk, then restart the server. It keeps every write that it has answered.',
+          cause,
+        });
     this.#rollBack();
-    process.emitWarning(`${message} ${this.#failure.hint ?? ''}`);
+    process.emitWarning(`${this.#failure.message} ${this.#failure.hint ?? ''}`);
+    this.#failed(this.#failure);
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const { fail } of waiting) fail(this.#failure);
@@ -300,6 +337,17 @@ export class StoredJournal {
     this.#change(() => this.#db.prepare(sql).run(...values));
   }
 }
+
+const hasData = (file: string): boolean => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
+
+/** SQLite's primary result code; 0 of another error. */
+const codeOf = (error: unknown): number => (isObject(error) ? Number(error['errcode'] ?? 0) & 0xff : 0);
+/** SQLITE_BUSY. */
+const LOCKED = 5;
+/** SQLITE_CORRUPT, SQLITE_NOTADB. */
+const DAMAGE = new Set([11, 26]);
+/** The same, and SQLITE_ERROR: tables of another form. */
+const FOREIGN = new Set([...DAMAGE, 1]);
 
 /** An answer that waits for the disk. */
 interface Answer {
@@ -346,7 +394,7 @@ function loadItem(container: StoredContainer, [text, id, seq, lsn, at, ownTtl, e
   home.items.set(item.id, item);
   container.items.add(item);
   container.rangeOf(home.epk).append(item.current);
-  if (ttl !== undefined && ttl > 0) container.expiring++;
+  if (ttl !== undefined && ttl > 0) container.expiring.add(item);
   if (container.unique.length > 0) {
     for (const value of container.uniqueValues(item.current.doc)) home.unique.set(value, item.id);
   }

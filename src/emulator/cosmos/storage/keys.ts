@@ -1,5 +1,5 @@
-import { effectivePartitionKey } from '../../../cosmos/epk.ts';
-import type { PartitionKind } from '../../../cosmos/epk.ts';
+import { effectivePartitionKey } from '../../../cosmos/effective-partition-key.ts';
+import type { PartitionKind } from '../../../cosmos/effective-partition-key.ts';
 import { badRequest, parseJson } from '../wire/wire.ts';
 import type { WireDoc } from '../wire/wire.ts';
 

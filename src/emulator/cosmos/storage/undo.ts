@@ -1,6 +1,6 @@
 import type { StoredItem, StoredVersion } from './logical-partition.ts';
 
-interface Step {
+interface UndoStep {
   readonly lsn: number;
   readonly at: number;
   readonly item: StoredItem;
@@ -12,11 +12,11 @@ interface Step {
  * state at an lsn is the current state with every later write undone, the newest first.
  */
 export class Undo {
-  #steps: Step[] = [];
+  #steps: UndoStep[] = [];
   /** Everything up to this lsn can no longer be undone. */
   #floor = 0;
 
-  push(step: Step, keepMs: number): void {
+  push(step: UndoStep, keepMs: number): void {
     if (keepMs <= 0) {
       if (this.#steps.length > 0) this.#steps = [];
       this.#floor = step.lsn;

@@ -4,8 +4,8 @@
 const digits = new WeakMap<object, Map<string, string>>();
 let isUsed = false;
 
-/** Every such number has 16 digits or more. */
-const LONG = /\d{16}/;
+/** Every such number has 16 digits or more. The versions that Millrace stores have them too, but within strings. */
+const LONG = /(?:^|[:,[\s])-?\d{16}/;
 const WHOLE = /^-?\d{16,20}$/;
 
 interface Source {

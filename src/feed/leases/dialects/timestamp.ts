@@ -5,7 +5,7 @@
 export function parseTimestamp(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value * 1000 : undefined;
   if (typeof value !== 'string') return undefined;
-  const text = value.trim().replace(/\[[^\]]*\]$/, '');
+  const text = value.trim().replace(/\[[^[\]]*\]$/, '');
   if (/^\d{9,11}$/.test(text)) return Number(text) * 1000;
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text)) return undefined;
   // Without a zone .NET and Java mean UTC, but JavaScript means local time.

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { optional } from '../../../verbs/flags.ts';
 import { type UsageError, messageOf } from '../../../base/errors.ts';
 import { hostError } from '../../errors.ts';
 import { sharedError } from '../../../base/shared-errors.ts';
@@ -6,7 +7,7 @@ import { sharedError } from '../../../base/shared-errors.ts';
 /** Flags that name a running embedded server, shared by the commands that control one. */
 export const serverInput = {
   endpoint: z.url().default('http://127.0.0.1:8081/').describe('address of the running server'),
-  key: z.string().optional().describe('key of the server (default: the published emulator key)'),
+  key: optional('key of the server (default: the published emulator key)'),
 };
 
 /** The running server that a command's input names. */

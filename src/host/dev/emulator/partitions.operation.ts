@@ -1,19 +1,19 @@
 import { z } from 'zod';
+import { optional, required } from '../../../verbs/flags.ts';
 import { defineOperation } from '../../../verbs/operation.ts';
 import { command, serverInput } from './command.ts';
 
-const container = z.string().describe('as database/container');
+const container = required('as database/container');
 
 export const emulatorSplit = defineOperation({
-  noun: 'emulator',
-  verb: 'split',
+  name: 'emulator split',
   summary: 'Split a physical partition of a running embedded server',
   examples: ['millrace emulator split shop/orders', 'millrace emulator split shop/orders --range 0 --refuse 3'],
   effect: 'changes',
   argument: 'container',
   input: z.object({
     container,
-    range: z.string().optional().describe('id of the partition key range (default: the fullest one)'),
+    range: optional('id of the partition key range (default: the fullest one)'),
     refuse: z.int().min(0).default(0).describe('how many requests are answered 410/1007 before the split is done'),
     ...serverInput,
   }),
@@ -24,8 +24,7 @@ export const emulatorSplit = defineOperation({
 });
 
 export const emulatorMerge = defineOperation({
-  noun: 'emulator',
-  verb: 'merge',
+  name: 'emulator merge',
   summary: 'Merge two neighbouring physical partitions of a running embedded server',
   examples: ['millrace emulator merge shop/orders', 'millrace emulator merge shop/orders --ranges 1,2'],
   effect: 'changes',

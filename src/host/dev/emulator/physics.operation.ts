@@ -1,19 +1,19 @@
 import { z } from 'zod';
+import { flag, required } from '../../../verbs/flags.ts';
 import { defineOperation } from '../../../verbs/operation.ts';
 import { command, serverInput } from './command.ts';
 import { operationsError } from '../../../procedures/errors.ts';
 
 export const emulatorThrottle = defineOperation({
-  noun: 'emulator',
-  verb: 'throttle',
+  name: 'emulator throttle',
   summary: 'Limit a container of a running embedded server to a number of RU/s',
   examples: ['millrace emulator throttle shop/orders --ru 100', 'millrace emulator throttle shop/orders --off'],
   effect: 'changes',
   argument: 'container',
   input: z.object({
-    container: z.string().describe('as database/container'),
+    container: required('as database/container'),
     ru: z.number().min(1).optional().describe('RU/s, divided evenly among its physical partitions'),
-    off: z.boolean().default(false).describe('return to the provisioned RU/s'),
+    off: flag('return to the provisioned RU/s'),
     ...serverInput,
   }),
   run: async ({ container, ru, off, ...server }, { signal }) => {
@@ -29,8 +29,7 @@ export const emulatorThrottle = defineOperation({
 });
 
 export const emulatorClock = defineOperation({
-  noun: 'emulator',
-  verb: 'clock',
+  name: 'emulator clock',
   summary: 'Move, stop or start the clock of a running embedded server, and show its time',
   examples: [
     'millrace emulator clock --advance 3600',
@@ -40,9 +39,9 @@ export const emulatorClock = defineOperation({
   effect: 'changes',
   input: z.object({
     advance: z.number().min(0).optional().describe('move the clock forward by this many seconds'),
-    stop: z.boolean().default(false).describe('stop the clock: only --advance moves it'),
-    start: z.boolean().default(false).describe('let the clock run again'),
-    purge: z.boolean().default(false).describe('delete expired items now'),
+    stop: flag('stop the clock: only --advance moves it'),
+    start: flag('let the clock run again'),
+    purge: flag('delete expired items now'),
     ...serverInput,
   }),
   run: async ({ advance, stop, start, purge, ...server }, { signal }) => {

@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { flag, optional } from '../../../verbs/flags.ts';
 import { messageOf } from '../../../base/errors.ts';
-import type { EmulatorOptions, EventHubs, HubOptions, Principals } from '../../../emulator/index.ts';
+import type { EmulatorOptions, EventHubs, HubOptions } from '../../../emulator/index.ts';
 import { hubFindings } from '../../../pipeline/builders/hub-name.ts';
 import { defineOperation } from '../../../verbs/operation.ts';
 import { untilAborted } from '../../run/until-aborted.ts';
@@ -12,15 +13,14 @@ import { sharedError } from '../../../base/shared-errors.ts';
 import { operationsError } from '../../../procedures/errors.ts';
 
 export const emulatorStart = defineOperation({
-  noun: 'emulator',
-  verb: 'start',
+  name: 'emulator start',
   summary:
     'Start the embedded Cosmos DB server, and optionally an Event Hubs stand-in, on this machine only, until Ctrl-C',
   examples: [
     'millrace emulator start',
     'millrace emulator start --port 9090 --data .millrace/cosmos',
     'millrace emulator start --adverse --replica-lag 500 --history 60',
-    'millrace emulator start --tls emulator.pem --principals clerk=reader@shop/orders,boss=contributor',
+    'millrace emulator start --tls emulator.pem',
     'millrace emulator start --event-hubs --hubs orders,readings:billing+audit',
   ],
   effect: 'changes',
@@ -28,38 +28,24 @@ export const emulatorStart = defineOperation({
   input: z.object({
     port: z.int().min(0).max(65_535).default(8081).describe('port; 0: any free port'),
     host: z.string().default('127.0.0.1').describe('address on which the server listens'),
-    allowRemote: z
-      .boolean()
-      .default(false)
-      .describe('allow a --host that other machines can reach: with the key they can read and write every document'),
-    names: z
-      .string()
-      .optional()
-      .describe(
-        'more host names of the server, separated by commas, such as its name in a container network; it refuses others',
-      ),
-    key: z.string().optional().describe('key in Base64 (default: the published emulator key)'),
+    allowRemote: flag(
+      'allow a --host that other machines can reach: with the key they can read and write every document',
+    ),
+    names: optional(
+      'more host names of the server, separated by commas, such as its name in a container network; it refuses others',
+    ),
+    key: optional('key in Base64 (default: the published emulator key)'),
     ...embeddedInput,
     history: z.number().min(0).optional().describe('how many seconds a failover or a restore can go back'),
-    tls: z.string().optional().describe('serve HTTPS, and write the certificate that clients must trust to this file'),
-    principals: z
-      .string()
-      .optional()
-      .describe(
-        'who gets tokens, with --tls: name=reader or name=contributor, each optionally with @database/container, separated by commas',
-      ),
-    eventHubs: z.boolean().default(false).describe('also start a stand-in for Event Hubs'),
-    hubs: z
-      .string()
-      .optional()
-      .describe(
-        'event hubs of the stand-in, separated by commas; consumer groups as name:group+group (default: one hub, events)',
-      ),
+    tls: optional('serve HTTPS, and write the certificate that clients must trust to this file'),
+    eventHubs: flag('also start a stand-in for Event Hubs'),
+    hubs: optional(
+      'event hubs of the stand-in, separated by commas; consumer groups as name:group+group (default: one hub, events)',
+    ),
     eventHubsPort: z.int().min(0).max(65_535).default(5672).describe('port of the stand-in; 0: any free port'),
   }),
   run: async (asked, { signal, screen }) => {
-    const { port, host, allowRemote, names, key, history, tls, principals, eventHubs, hubs, eventHubsPort, ...input } =
-      asked;
+    const { port, host, allowRemote, names, key, history, tls, eventHubs, hubs, eventHubsPort, ...input } = asked;
     // Errors in the flags are reported before anything listens.
     const wanted = hubsOf(eventHubs, hubs);
     const more: EmulatorOptions = {
@@ -68,9 +54,7 @@ export const emulatorStart = defineOperation({
       ...(names === undefined ? {} : { names: names.split(',').map((name) => name.trim()) }),
       ...(key === undefined ? {} : { key }),
       ...(tls === undefined ? {} : { tls: true }),
-      ...(principals === undefined ? {} : { principals: principalsOf(principals) }),
     };
-    const { EMULATOR_TENANT } = await import('../../../emulator/index.ts');
     const server = await startEmbedded(port, { ...input, history }, more);
     const broker = await startBroker(wanted, { port: eventHubsPort, host, data: input.data }).catch(
       async (error: unknown) => {
@@ -92,8 +76,6 @@ export const emulatorStart = defineOperation({
         });
       });
       screen.line(exportLine('NODE_EXTRA_CA_CERTS', file));
-      const who = Object.keys(more.principals ?? { reader: true, contributor: true }).join(', ');
-      screen.line(`Tokens for ${who} come from ${server.endpoint}${EMULATOR_TENANT}; the secret is the account's key.`);
     }
     screen.line(exportLine('COSMOS', server.connectionString));
     if (broker) {
@@ -136,18 +118,4 @@ async function startBroker(
   if (!hubs) return undefined;
   const { startEventHubs } = await import('../../../emulator/index.ts');
   return startEventHubs({ hubs, port, host, ...(data === undefined ? {} : { data: join(data, 'event-hubs') }) });
-}
-
-function principalsOf(text: string): Principals {
-  const principals: Record<string, { role: 'reader' | 'contributor'; scope?: string }[]> = {};
-  for (const part of text.split(',')) {
-    const [, name, role, scope] = /^([^=]+)=(reader|contributor)(?:@(.+))?$/.exec(part.trim()) ?? [];
-    if (name === undefined || (role !== 'reader' && role !== 'contributor')) {
-      throw operationsError('input-invalid', `--principals: '${part.trim()}' has an unknown form.`, {
-        hint: 'Write name=reader or name=contributor. Add @database or @database/container to limit it.',
-      });
-    }
-    (principals[name] ??= []).push({ role, ...(scope === undefined ? {} : { scope }) });
-  }
-  return principals;
 }

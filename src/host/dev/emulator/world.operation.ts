@@ -1,15 +1,15 @@
 import { z } from 'zod';
+import { required } from '../../../verbs/flags.ts';
 import { defineOperation } from '../../../verbs/operation.ts';
 import { plural } from '../../../procedures/table.ts';
 import { command, serverInput } from './command.ts';
 import { operationsError } from '../../../procedures/errors.ts';
 
-const container = z.string().describe('as database/container');
+const container = required('as database/container');
 const seconds = z.number().min(0);
 
 export const emulatorStall = defineOperation({
-  noun: 'emulator',
-  verb: 'stall',
+  name: 'emulator stall',
   summary: 'Stall a running embedded server: for some seconds it answers no request, then it answers them all',
   examples: ['millrace emulator stall --seconds 5'],
   effect: 'changes',
@@ -22,8 +22,7 @@ export const emulatorStall = defineOperation({
 });
 
 export const emulatorFailover = defineOperation({
-  noun: 'emulator',
-  verb: 'failover',
+  name: 'emulator failover',
   summary: 'Fail a container of a running embedded server over to a region that does not have its last writes',
   examples: ['millrace emulator failover shop/orders --loss 5'],
   effect: 'changes',
@@ -40,8 +39,7 @@ export const emulatorFailover = defineOperation({
 });
 
 export const emulatorRestore = defineOperation({
-  noun: 'emulator',
-  verb: 'restore',
+  name: 'emulator restore',
   summary:
     'Restore one or all containers of a running embedded server, with new resource ids and lsns from the beginning',
   examples: ['millrace emulator restore shop/orders', 'millrace emulator restore --ago 60'],
@@ -59,8 +57,7 @@ export const emulatorRestore = defineOperation({
 });
 
 export const emulatorFaults = defineOperation({
-  noun: 'emulator',
-  verb: 'faults',
+  name: 'emulator faults',
   summary: 'Set or end the faults of a running embedded server',
   examples: [
     'millrace emulator faults adverse',
@@ -70,7 +67,7 @@ export const emulatorFaults = defineOperation({
   effect: 'changes',
   argument: 'faults',
   input: z.object({
-    faults: z.string().describe('`adverse`, `none`, or a JSON object as in docs/emulator.md'),
+    faults: required('`adverse`, `none`, or a JSON object as in docs/emulator.md'),
     ...serverInput,
   }),
   run: async ({ faults, ...server }, { signal }) => {

@@ -31,10 +31,6 @@ export function readJson(fence: StatedFence): TolerantJson | BrokenJson {
     forgiven.push(ELLIPSIS);
     return ' '.repeat(dots.length);
   });
-  if (forgiven.length === 0) {
-    const plain = strictly(fence);
-    if (plain) return plain;
-  }
   const first = attempt(text);
   const unbracketed =
     first.errors.length > 0 && first.tree?.type === 'object'
@@ -43,19 +39,22 @@ export function readJson(fence: StatedFence): TolerantJson | BrokenJson {
   const { tree, errors, source } = unbracketed.errors.length === 0 ? unbracketed : first;
   const [error] = errors;
   if (!tree || error) {
-    const at = fence.line + lines(source, error?.offset ?? 0);
+    const at = fence.line + lines(source.slice(0, error?.offset ?? 0));
     const curly = /[“”]/.test(fence.text) ? ' (it has curly quotes)' : '';
     return { error: `${error ? printParseErrorCode(error.error) : 'it is empty'}${curly}`, line: at };
   }
   if (source !== text) forgiven.push('a list without brackets');
-  if (!parsedStrictly(source)) forgiven.push('comments or trailing commas');
+  if (!isStrict(source)) forgiven.push('comments or trailing commas');
   const list = tree.type === 'array';
   const nodes = list ? (tree.children ?? []) : [tree];
-  return {
-    elements: nodes.map((node) => ({ value: valueOf(node), line: fence.line + lines(source, node.offset) })),
-    list,
-    forgiven: [...new Set(forgiven)],
-  };
+  let [line, from] = [fence.line, 0];
+  const elements = nodes.map((node): Element => {
+    // From the one before on: a list may have many.
+    line += lines(source.slice(from, node.offset));
+    from = node.offset;
+    return { value: valueOf(node), line };
+  });
+  return { elements, list, forgiven: [...new Set(forgiven)] };
 }
 
 function attempt(source: string): { source: string; tree: Node | undefined; errors: ParseError[] } {
@@ -63,47 +62,16 @@ function attempt(source: string): { source: string; tree: Node | undefined; erro
   return { source, errors, tree: parseTree(source, errors, { allowTrailingComma: true }) };
 }
 
-function parsedStrictly(source: string): { readonly value: unknown } | undefined {
+function isStrict(source: string): boolean {
   try {
-    const value: unknown = JSON.parse(source);
-    return { value };
+    JSON.parse(source);
+    return true;
   } catch {
-    return undefined;
+    return false;
   }
 }
 
-/** Strict JSON, which most is. The tolerant parser takes ten times as long. */
-function strictly({ text, line }: StatedFence): TolerantJson | undefined {
-  const parsed = parsedStrictly(text);
-  if (!parsed) return undefined;
-  const { value } = parsed;
-  if (!Array.isArray(value))
-    return { elements: [{ value, line: line + lines(text, text.search(/\S/)) }], list: false, forgiven: [] };
-  const starts = startsOf(text);
-  const elements = value.map((element: unknown, index) => ({ value: element, line: line + (starts[index] ?? 0) }));
-  return { elements, list: true, forgiven: [] };
-}
-
-/** The line of each element of a list of strict JSON. */
-function startsOf(text: string): number[] {
-  const starts: number[] = [];
-  let [depth, line, begun] = [0, 0, false];
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{},\n]|[^\s"[\]{},]+/g)) {
-    if (token === '\n') line += 1;
-    else if (token === ']' || token === '}') depth -= 1;
-    else if (token === ',') begun &&= depth > 1;
-    else {
-      if (depth === 1 && !begun) {
-        starts.push(line);
-        begun = true;
-      }
-      if (token === '[' || token === '{') depth += 1;
-    }
-  }
-  return starts;
-}
-
-const lines = (text: string, offset: number): number => text.slice(0, offset).split('\n').length - 1;
+const lines = (text: string): number => text.split('\n').length - 1;
 
 function valueOf(node: Node): unknown {
   if (node.type === 'array') return (node.children ?? []).map(valueOf);

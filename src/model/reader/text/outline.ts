@@ -53,9 +53,13 @@ function heading(node: Heading): Section {
 export const sourceOf = (node: Nodes | undefined, source: string): string =>
   source.slice(node?.position?.start.offset ?? 0, node?.position?.end.offset ?? 0);
 
+/** Without comments, such as waivers, in the same place. */
+export const withoutComments = (text: string): string =>
+  text.replaceAll(/<!--[^]*?-->/g, (comment) => comment.replaceAll(/[^\n]/g, ' '));
+
 /** The parts of a paragraph, each with its first line. */
 export function sectionPartsOf(node: Paragraph, source: string, separator: RegExp): { text: string; line: number }[] {
-  const text = sourceOf(node, source);
+  const text = withoutComments(sourceOf(node, source));
   let from = 0;
   return text.split(separator).map((part) => {
     const at = text.indexOf(part, from);

@@ -124,6 +124,9 @@ export function duration(text: string): number | undefined {
 
 const PLACEHOLDER = /\[[^\]]*\]|\b(tbd|tbc|unknown|todo|n\/a|待定|未知)\b|\?\?/i;
 
+/** How far before a number its label begins, characters. */
+const LABEL = 200;
+
 /**
  * `500 RPS`, `50/20`, `1 / <0.1`, `Peak: 0.05 RPS per practice<br>Avg: 0.01`, or only a peak. Undefined if the text has no
  * number, or has a placeholder.
@@ -136,7 +139,9 @@ export function rate(text: string): Rate | undefined {
   if (numbers.length === 0) return undefined;
   const labelled = (word: RegExp): Quantity | undefined =>
     numbers.find(({ index }) =>
-      word.test(/[^;,<\d]*$/.exec(parted.slice(0, index).replace(/[<~≈]+\s*$/, ''))?.[0] ?? ''),
+      word.test(
+        /[^;,<\d]*$/.exec(parted.slice(Math.max(0, index - LABEL), index).replace(/[<~≈]+\s*$/, ''))?.[0] ?? '',
+      ),
     ) ?? numbers.find(({ end }) => word.test(/^\s*(RPS)?\s*\(?\w*/.exec(parted.slice(end))?.[0] ?? ''));
   const average =
     labelled(/\b(avg|average|mean)|平均/i) ?? (labelled(/\bpeak|峰值/i) === undefined ? numbers[1] : undefined);

@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { sharedError } from '../../../base/shared-errors.ts';
 import { UsageError, messageOf } from '../../../base/errors.ts';
-import { inTime } from '../../../base/in-time.ts';
+import { inTime } from './in-time.ts';
 
 /** Bytes. Real pairs have 20 to 300 KB; a Markdown parser needs seconds for one megabyte of lists. */
 export const LARGEST_DOCUMENT = 1_000_000;
@@ -69,7 +69,7 @@ export function decode(bytes: Uint8Array, path: string): string {
   }
   if (text.trim() === '')
     throw sharedError('model-wrong', `${path} is empty`, {
-      hint: 'Write it, or let `millrace model import` draft both documents.',
+      hint: 'Write it, or name another folder.',
     });
   return text;
 }

@@ -2,7 +2,7 @@
 import type { Pair } from '../../documents.ts';
 import type { DocumentType } from '../../model.ts';
 import { near } from '../../../base/near.ts';
-import { TYPE, mixed } from './mixed.ts';
+import { TYPE, mixed } from './untyped-queries.ts';
 import { type Facts, examplesIn } from '../facts.ts';
 import { type Need, type Rule, type RuleResult, SOURCES, missing, n, noDesign } from '../rule.ts';
 
@@ -14,6 +14,9 @@ const both = ({ parent, child }: Pair): string => `${parent} + ${child}`;
 const place = (pair: Pair) => pair.places.decision ?? pair.at;
 const overlap = (pair: Pair): number | undefined => pair.correlation ?? pair.both;
 
+/** Percent of overlap above which entities belong together. */
+const TOGETHER = 50;
+
 export const AGGREGATES: readonly Rule[] = [
   {
     id: 'D1',
@@ -23,12 +26,12 @@ export const AGGREGATES: readonly Rule[] = [
     why: 'With over 50 % overlap, a natural parent and a bounded size, one container needs one request where two containers need two.',
     hint: 'Put the entities into one document or one container. Or write down the reason against it.',
     needs: [PAIRS],
-    *check({ pairs, settings }) {
+    *check({ pairs }) {
       for (const pair of pairs) {
         const share = overlap(pair);
         if (share === undefined) yield missing(`the overlap of ${both(pair)}`);
         else if (
-          share > settings.thresholds.multi &&
+          share > TOGETHER &&
           pair.naturalParent &&
           pair.bounded &&
           !pair.independent &&
@@ -37,7 +40,7 @@ export const AGGREGATES: readonly Rule[] = [
           yield {
             message: `${both(pair)} are separate, but have ${n(share)} % overlap and a bounded size`,
             at: place(pair),
-            evidence: `${n(share)} % > ${settings.thresholds.multi} %`,
+            evidence: `${n(share)} % > ${TOGETHER} %`,
           };
       }
     },
@@ -45,7 +48,6 @@ export const AGGREGATES: readonly Rule[] = [
   {
     id: 'D2',
     title: 'Entities that are read separately are separate',
-    severity: 'error',
     source: SOURCES.seed,
     why: 'Under 30 % overlap, most reads pay for data that they don’t need.',
     hint: 'Put the entities into separate containers.',
@@ -67,7 +69,6 @@ export const AGGREGATES: readonly Rule[] = [
     id: 'D8',
     title:
       'Several types in one container have a discriminator, queries name it, and all examples of a type have one shape',
-    severity: 'error',
     source: `${SOURCES.seed}; the change feed returns all types of a container`,
     why: 'The feed returns documents of every type, and a projection recognises them by the field `type` (`document_type`, `kind` and the like count too). A query with only the key as its condition returns all types of the partition, and TOP or LIMIT counts them. In examples of one type, a field has one JSON type, apart from null. The rule also warns if one example has a field with nearly the name of a field that all others have.',
     hint: 'Add a `type` to every document.',

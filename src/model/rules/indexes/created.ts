@@ -3,7 +3,7 @@ import type { ContainerDetail, Design } from '../../documents.ts';
 import type { SourceLine } from '../../model.ts';
 import { type Creation, creationsIn } from '../creations.ts';
 import type { Facts } from '../facts.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, together } from '../rule.ts';
+import { type Rule, type RuleResult, DESIGN, together } from '../rule.ts';
 import { isSaid, linesSaying, textAround } from '../said.ts';
 
 /** Another program, or none, has to create it. */
@@ -74,7 +74,6 @@ export const CREATED: readonly Rule[] = [
     id: 'E15',
     title: 'Programs create every container that is designed, with its TTL, its indexing policy and its unique keys',
     severity: 'warning',
-    source: SOURCES.ours,
     why: 'Who follows the document runs its program. A container that the program leaves out doesn’t exist, and the first request to it fails with 404. One that is created without the designed TTL keeps its documents for ever, and one without the designed policy indexes everything; no error shows it. Unique keys can’t be added later. The rule reads calls of the SDKs and commands of the Azure CLI that create two of the designed containers or more. It passes over containers that exist already or are planned.',
     hint: 'Create the container in the same program, with the same settings. Or write who creates it.',
     needs: [DESIGN],

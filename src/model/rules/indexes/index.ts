@@ -182,7 +182,6 @@ export const INDEXES: readonly Rule[] = [
   {
     id: 'E2',
     title: 'An indexing policy names /* exactly once',
-    severity: 'error',
     source: POLICY,
     why: 'The root path is either in the included or in the excluded paths. The service refuses a policy without it. A policy with the path in both lists contradicts itself.',
     hint: 'Exclude `/*` for a selective index. Include it for a full index.',
@@ -237,7 +236,6 @@ export const INDEXES: readonly Rule[] = [
   {
     id: 'E3',
     title: 'Index paths are legal: /[]/ for elements of an array, an ending /? or /*, and none in a composite index',
-    severity: 'error',
     source: POLICY,
     why: '`/a/*/b/?` isn’t a valid path. The path of array elements is `/a/[]/b/?`. The service refuses a path without an ending. `/name/*` also works for a scalar, but indexes everything below it too. A composite index has two to eight paths, which have no ending and lead to scalars (ASM-E102).',
     hint: 'Write `[]` for the elements of an array.',
@@ -365,7 +363,6 @@ export const INDEXES: readonly Rule[] = [
   {
     id: 'E6',
     title: 'Every ORDER BY of several properties has a composite index',
-    severity: 'error',
     source: POLICY,
     why: 'The service refuses the query without such an index. The index has the same paths as the ORDER BY, in the same order and with the same directions, or with all directions reversed.',
     hint: 'Add the composite index to the policy.',

@@ -59,7 +59,6 @@ export const LIVES: readonly Rule[] = [
   {
     id: 'E7',
     title: 'ttl is a number of seconds, and the container has a default TTL',
-    severity: 'error',
     source: `${TTL}; the modelling prompt is wrong here`,
     why: 'ttl is the number of seconds since the last write: −1, or 1 to 2,147,483,647. The prompt suggests a Unix time or an ISO string, but these don’t work. An item’s ttl has an effect only if the container has a default TTL, and only under the name `ttl`. A field such as `expiresAt` has none: codes, tokens and sessions then stay, cost storage and are found by queries.',
     hint: 'Write seconds. Add a default TTL to the container, -1 if only some items expire.',

@@ -39,7 +39,6 @@ export const VECTORS: readonly Rule[] = [
   {
     id: 'E9',
     title: 'A vector index has a vector policy',
-    severity: 'error',
     source: SOURCES.microsoft('Vector search in Azure Cosmos DB for NoSQL'),
     why: 'The index needs a vector embedding policy of the container: the path, the data type, the number of dimensions and the distance function (ASM-E168). Without it the container has no vectors to index, and a query with VectorDistance needs both. An index of the type `flat` takes at most 505 dimensions, `quantizedFlat` and `diskANN` 4,096 (ASM-E156).',
     hint: 'Add `vectorEmbeddingPolicy` with path, dataType, dimensions and distanceFunction.',

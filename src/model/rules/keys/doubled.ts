@@ -3,7 +3,7 @@ import type { ContainerDetail } from '../../documents.ts';
 import type { SourceLine } from '../../model.ts';
 import { type Facts, examplesIn, valueAt } from '../facts.ts';
 import { type Field, fieldsOf } from '../fields.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, more, together } from '../rule.ts';
+import { type Rule, type RuleResult, DESIGN, more, together } from '../rule.ts';
 import { linesSaying, textAround } from '../said.ts';
 
 const COPY = /^_?(?:partition_?key|pk|partition_?id)$/i;
@@ -50,7 +50,6 @@ export const DOUBLED: readonly Rule[] = [
     id: 'C27',
     title: 'Documents have the partition key once',
     severity: 'warning',
-    source: SOURCES.ours,
     why: 'A field such as `partitionKey` in documents whose container has another path as its key is read by no request. Either it is a second copy of the key, which each write must keep equal, or the path is wrong: then every document has the same undefined key. The rule reads examples and declarations, and objects in programs that have one value under both names.',
     hint: 'Delete the field, or make its path the key of the container.',
     needs: [DESIGN],

@@ -1,4 +1,5 @@
 // C8 to C12: hierarchical and synthetic keys, ids and uniqueness.
+import { refusalOfId } from '../../../base/item-id.ts';
 import type { ContainerDetail } from '../../documents.ts';
 import type { Container } from '../../model.ts';
 import { type Facts, examplesIn, fieldsIn, isOfId, namesKey, otherCase, sum, valueAt } from '../facts.ts';
@@ -92,7 +93,6 @@ export const IDENTITY: readonly Rule[] = [
   {
     id: 'C8',
     title: 'A hierarchical key has two or three different levels, and every query filters by the first',
-    severity: 'error',
     source: `${SOURCES.seed}; ${HPK}`,
     why: 'A query without the first level reads every partition, and one that names a prefix reads every logical partition below it. The service accepts only the kind MultiHash with version 2. The limit of 20 GB then applies to the full key (ASM-E136).',
     hint: 'Filter by the first level, or put the level first that queries know.',
@@ -178,9 +178,8 @@ export const IDENTITY: readonly Rule[] = [
   {
     id: 'C11',
     title: 'Cosmos DB accepts all ids and key values',
-    severity: 'error',
     source: LIMITS,
-    why: 'An id is a string of 1 to 1,023 bytes without / \\ # ?. A key value is a string, number, boolean or null of at most 2,048 bytes.',
+    why: 'An id is a string of 1 to 1,023 bytes without / \\ #. A key value is a string, number, boolean or null of at most 2,048 bytes.',
     hint: 'Escape or shorten the value, or use a value of another type.',
     needs: [DESIGN],
     *check(facts) {
@@ -190,11 +189,9 @@ export const IDENTITY: readonly Rule[] = [
           for (const example of examples) {
             const at = facts.example(example, place);
             const { id } = example;
-            if (typeof id === 'string' && (/[/\\#?]/.test(id) || Buffer.byteLength(id) > 1023))
-              yield {
-                message: `${container.name}: the id "${quoted(id, 40)}" of a ${name} ${/[/\\#?]/.test(id) ? 'contains one of / \\ # ?' : `has ${n(Buffer.byteLength(id))} bytes; the maximum is 1,023`}`,
-                at,
-              };
+            const why = typeof id === 'string' ? refusalOfId(id) : undefined;
+            if (why !== undefined)
+              yield { message: `${container.name}: the id "${quoted(String(id), 40)}" of a ${name} ${why}`, at };
             else if (id !== undefined && typeof id !== 'string')
               yield { message: `${container.name}: the id of a ${name} is a ${typeof id}, not a string`, at };
             for (const path of container.partitionKey) {
@@ -218,7 +215,6 @@ export const IDENTITY: readonly Rule[] = [
   {
     id: 'C12',
     title: 'The design relies only on uniqueness that Cosmos DB can enforce',
-    severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Unique key constraints in Azure Cosmos DB')}`,
     why: 'Id and partition key together are unique (ASM-E135). A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions, so a unique key under the partition key /id has no effect. A word enforces nothing: the rule warns about a field that a table, a declaration or the bullet Attributes calls unique, if no unique key, no key and no id holds it.',
     hint: 'Reserve the value: first write a document whose partition key and id are the value.',

@@ -99,7 +99,6 @@ export const KEYS: readonly Rule[] = [
   {
     id: 'C1',
     title: 'Every example has the partition key',
-    severity: 'error',
     source: `${SOURCES.ours}; Microsoft’s migration tool checks the same`,
     why: 'All documents without the key’s field get the same undefined key, and lie in one partition.',
     hint: 'Add the field to the examples, or use a field that they have as the key.',
@@ -174,7 +173,6 @@ export const KEYS: readonly Rule[] = [
   {
     id: 'C2',
     title: 'A partition key has at least 100 values',
-    severity: 'error',
     source: `${SOURCES.seed}; Microsoft says "high cardinality" and gives no number`,
     why: 'Few values spread the load over few partitions. The rule fails if the text of the key states fewer than 100 values, or one. It warns if the name means few values (status, type, country, tier, a flag) and no number is stated, or if two containers state different numbers for the same key. For small containers it is information only.',
     hint: 'Write the number of values next to the key. Use a field with more values as the first level.',
@@ -229,7 +227,6 @@ export const KEYS: readonly Rule[] = [
   {
     id: 'C3',
     title: 'A key value has at most 20 GB and 10,000 RU/s, and a document 2 MB',
-    severity: 'error',
     source: `${LIMITS}; the modelling prompt doesn't have it`,
     why: 'Cosmos DB refuses more data for a key value that has 20 GB, and can’t split it. The rule uses the stated size of the largest key, and the largest number of children × document size. It fails above 20 GB and warns above 10 GB. All documents of a value lie in one physical partition, which serves 10,000 RU/s: the rule compares the stated RU/s of the hottest key, and its share of the container’s load. A document has at most 2 MB, and above 1 MB every write of it is dear.',
     hint: 'Add a level to the key, a time bin such as the month, or write sharding. Move the growing part of a document into documents of its own.',
@@ -281,7 +278,6 @@ export const KEYS: readonly Rule[] = [
   {
     id: 'C5',
     title: 'Write sharding is needed, has enough shards, and its readers query all of them',
-    severity: 'error',
     source: SOURCES.seed,
     why: 'N shards are enough if N ≥ ⌈hot RU/s ÷ 10,000⌉. A reader that queries one shard sees only a part of the data. Without a hot key, sharding makes reads more expensive and has no benefit.',
     hint: 'State N and the RU/s of the hot key. Let readers query all N shards and merge the results in order.',
@@ -334,7 +330,6 @@ export const KEYS: readonly Rule[] = [
   {
     id: 'C6',
     title: 'A child that can’t exist without its parent has the parent’s id as its key',
-    severity: 'error',
     source: SOURCES.seed,
     why: 'The rule applies if the child can’t exist without the parent, every query knows the parent’s id, and the design queries across partitions. With the parent’s id as the key, such a query reads one partition.',
     hint: 'Use the parent’s id as the partition key of the child.',

@@ -69,7 +69,6 @@ export const NAMES: readonly Rule[] = [
   {
     id: 'C21',
     title: 'Queries, policies and patterns name fields that the documents have',
-    severity: 'error',
     source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
     why: 'Names of fields are case-sensitive. A query with `c.WorldId` over documents with `worldId` finds nothing, and gives no error. The rule compares the fields that queries filter or order by with those of examples and declarations. It fails if a name differs in its letters’ case or in underscores only. It warns about a name that neither the documents nor the text have, about an attribute such as `lowestBattery` of a pattern that no example has, and about an excluded index path that no document has: it saves nothing, and the large fields stay indexed (ASM-E141).',
     hint: 'Write the name as it is in the JSON.',

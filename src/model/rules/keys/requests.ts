@@ -62,7 +62,6 @@ export const REQUESTS: readonly Rule[] = [
   {
     id: 'C13',
     title: 'A query names the partition key, or the document says that it crosses partitions',
-    severity: 'error',
     source: QUERIES,
     why: 'Only a condition that sets the key equal to a value, or to one of a list, sends the query to one partition. Every other query reads all of them, whatever the document says. The rule works this out from the SQL: an equality in one branch of an OR doesn’t count. It fails for a row of the mapping, and for a query that is called single-partition. It warns about SQL elsewhere, and about a query that is said to cross partitions although it names the key. Keys of several levels have rule C8. Reference data is exempt.',
     hint: 'Add the key to the WHERE clause, or write "cross-partition" beside the query. For a frequent query, derive a copy with another key.',
@@ -111,7 +110,6 @@ export const REQUESTS: readonly Rule[] = [
   {
     id: 'C14',
     title: 'A point read or write names the id and the partition key',
-    severity: 'error',
     source: SOURCES.microsoft('Read an item in Azure Cosmos DB for NoSQL'),
     why: 'Id and partition key together identify a document, so a request needs both (ASM-E133). With the key alone it is a query. With the id alone, Cosmos DB can’t find the partition. An upsert by another field than the id creates a second document. The rule reads what the text names in backticks, and accepts a field whose value is the id in every example. It also finds SQL that a comment above it calls a point read, and a query that sets the id and the whole key equal to a value: a point read costs less.',
     hint: 'Name both: "Point read by `id` and `storeId`". Or let the id be the value that requests know.',

@@ -2,7 +2,7 @@
 import type { Design } from '../../documents.ts';
 import type { Container } from '../../model.ts';
 import { type StatedKey, contestedIn } from '../contested.ts';
-import { type Found, type Rule, type RuleResult, DESIGN, SOURCES, more, together } from '../rule.ts';
+import { type Found, type Rule, type RuleResult, DESIGN, more, together } from '../rule.ts';
 
 /** `lines 3, 7`. */
 const linesOf = (places: readonly StatedKey[]): string =>
@@ -48,7 +48,6 @@ export const CHANGING: readonly Rule[] = [
     seesAllKeys: true,
     title: 'The text states one key for a container',
     severity: 'warning',
-    source: SOURCES.ours,
     why: 'A container has one partition key, which is fixed when it is created (ASM-E131). If a table says `/userId` and another one `/id`, a part of the programs reads by the wrong one. The rule compares what sections, also one for each entity, code, and the rows of tables with a column for the key say. It is an error if a section, a list of labels or code states both. It passes over lines about a migration. No other rule uses a key of this container then, because it would be a guess which of them the programs have.',
     hint: 'Correct the places that are wrong. Until then no rule checks anything by the key of this container.',
     needs: [DESIGN],

@@ -58,7 +58,6 @@ export const SYNTAX: readonly Rule[] = [
   {
     id: 'C24',
     title: 'Queries use what the query language has',
-    severity: 'error',
     source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
     why: 'The query language looks like SQL and lacks much of it: LIMIT without OFFSET, `COUNT(*)`, HAVING, UNION, CASE, joins of documents, and `name CONTAINS ’x’`, which is a function (ASM-E118). The service answers such a query with 400. UNION, CASE and ILIKE are only a warning, because its reference doesn’t name them and no page denies them. The language only reads: INSERT, UPDATE and DELETE are requests of the SDK. The rule reads the queries that the document asks of a container, and statements in fences.',
     hint: 'Write the query in the language of Cosmos DB.',

@@ -19,7 +19,6 @@ export const UNIQUENESS: readonly Rule[] = [
   {
     id: 'C16',
     title: 'No two examples have the same id and partition key',
-    severity: 'error',
     source: SOURCES.microsoft('Databases, containers, and items in Azure Cosmos DB'),
     why: 'The second create fails with 409, and an upsert replaces the first document. Types in one container share its ids, so two types that number their documents alike replace each other.',
     hint: 'Put the type into the id, as in `order|1`, or correct one of the examples.',

@@ -57,12 +57,12 @@ export async function moveRange(
       await saveRange(maps, record, 'moving', clock);
       const batch = await batchOf(options, mapping, { range, moves, keys });
       begun.add(batch.mapping.text);
-      const { promise: flipped, resolve } = Promise.withResolvers<void>();
+      const { promise: switched, resolve } = Promise.withResolvers<void>();
       const of = { id: record.id, keys: batch.keys };
-      const moving = moveMapping({ ...options, flipped: resolve, range: of }, batch.mapping, target);
+      const moving = moveMapping({ ...options, switched: resolve, range: of }, batch.mapping, target);
       ends.push(moving);
-      // A failure is reported once the moves that are after their flip have ended.
-      const failed = await Promise.race([flipped, moving]).then(
+      // A failure is reported once the moves that are after their switch have ended.
+      const failed = await Promise.race([switched, moving]).then(
         () => false,
         () => true,
       );
@@ -121,14 +121,14 @@ export interface CancelledRange {
 }
 
 /**
- * Ends a range: no batch begins any more, the copies of the one that is before its flip are removed, and those after it
+ * Ends a range: no batch begins any more, the copies of the one that is before its switch are removed, and those after it
  * are finished. May be called again.
- * @throws MillraceError `move-flipped` if all of it has moved, and as `cancelMove`
+ * @throws MillraceError `move-switched` if all of it has moved, and as `cancelMove`
  */
 export async function cancelRange(options: MoveOptions, range: RangeDocument): Promise<CancelledRange> {
   const { map, maps, signal, clock = systemClock, takeOver = false } = options;
   if (!isOpen(range))
-    throw operationsError('move-flipped', `The move ${range.id} of ${range.keys} can't be cancelled: ${range.step}`);
+    throw operationsError('move-switched', `The move ${range.id} of ${range.keys} can't be cancelled: ${range.step}`);
   await saveRange(maps, range, 'cancelling', clock);
   const ended: Moved[] = [];
   for (const batch of batchesOf(range, await movesOf(maps, map.name, signal)).filter(isUnfinished)) {
@@ -151,7 +151,7 @@ async function cancelBatch(options: MoveOptions, { id, step }: MoveDocument): Pr
   try {
     return await cancelMove(options, id);
   } catch (error) {
-    if (error instanceof MillraceError && error.code === 'move-flipped') return undefined;
+    if (error instanceof MillraceError && error.code === 'move-switched') return undefined;
     throw error;
   }
 }

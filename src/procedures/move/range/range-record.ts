@@ -53,11 +53,11 @@ export const batchesOf = ({ id }: RangeDocument, moves: readonly MoveDocument[])
 /** How far a range is, from the records of its batches. */
 export function progressOfRange(range: RangeDocument, moves: readonly MoveDocument[]) {
   const batches = batchesOf(range, moves);
-  const flipped = batches.filter(({ step }) => step === 'flipped' || step === 'clearing' || step === 'done');
+  const switched = batches.filter(({ step }) => step === 'switched' || step === 'clearing' || step === 'done');
   return {
     batches: batches.length,
     /** Keys that the map has given to the target. */
-    moved: flipped.reduce((sum, one) => sum + (one.range?.keys ?? 0), 0),
+    moved: switched.reduce((sum, one) => sum + (one.range?.keys ?? 0), 0),
     parked: batches.flatMap(({ parked }) => parked),
     aliveAt: [range.aliveAt, ...batches.map((one) => one.aliveAt)].toSorted().at(-1)!,
     unfinished: batches.filter(isUnfinished),

@@ -37,12 +37,12 @@ export async function compareSides(
   const keep: Each = (doc, place) => buckets.differs(place) && wanted.set(place, doc['_etag']);
   await eachOf(moving, of, 'source', keep, false);
   const extra: Stored[] = [];
-  const settle: Each = (doc, place) => {
+  const match: Each = (doc, place) => {
     if (!buckets.differs(place)) return;
     if (!wanted.has(place)) extra.push(doc);
     else if (!still || markOf(doc)?.etag === wanted.get(place)) wanted.delete(place);
   };
-  await eachOf(moving, of, 'target', settle, true);
+  await eachOf(moving, of, 'target', match, true);
   await removeExtra(moving, of, extra, still);
   return { missing: still ? [...wanted.keys()] : [] };
 }

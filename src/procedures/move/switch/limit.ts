@@ -40,7 +40,7 @@ export class Limit {
   }
 
   /** Resolves when no work that was given up is under way. */
-  async settled(): Promise<void> {
+  async idle(): Promise<void> {
     await Promise.allSettled(this.#working);
   }
 }

@@ -1,4 +1,4 @@
-// The change-over: writes are held, the rest is copied, and the map gives the keys to the target.
+// The switch: writes are held, the rest is copied, and the map gives the keys to the target.
 import { MillraceError } from '../../../base/errors.ts';
 import { mapSettled } from '../../../base/map-settled.ts';
 import { REOPEN_MS } from '../../../shards/gate/times.ts';
@@ -23,7 +23,7 @@ import { type Moving, SIDE_BY_SIDE, copyOn, countsOf, mappingNow, ownerOptions }
 import { Pause, type PauseParts } from './pause.ts';
 import type { MovedContainer } from '../side.ts';
 
-/** The change-over is given up after this: routers open by themselves only later. */
+/** The switch is given up after this: routers open by themselves only later. */
 const DECIDE_MS = REOPEN_MS / 2;
 /** The pause before routers are asked again. */
 const AGAIN_MS = 5_000;
@@ -46,7 +46,7 @@ export interface SwitchPaused {
  * A try that takes too long is given up, so that what delays a single try, such as one write that is slow, delays no other
  * write for longer than `holdMs`. Only when several tries were given up may the next one take twice as long.
  */
-export async function changeOver(moving: Moving): Promise<SwitchPaused> {
+export async function switchOwner(moving: Moving): Promise<SwitchPaused> {
   const { clock, patienceMs, signal, say, record, holdMs } = moving;
   let limitMs = Math.min(holdMs, DECIDE_MS);
   let longestMs = 0;
@@ -56,7 +56,7 @@ export async function changeOver(moving: Moving): Promise<SwitchPaused> {
   for (let tries = 1; ; tries++) {
     const attempt: Attempt = { limitMs, differed };
     try {
-      await changeOverOnce(moving, attempt, since + patienceMs);
+      await switchOnce(moving, attempt, since + patienceMs);
       const { ms, parts } = attempt.pause!;
       return { pausedMs: Math.max(longestMs, ms), pause: parts, tries };
     } catch (error) {
@@ -105,7 +105,7 @@ async function announceShort(moving: Moving, mapping: Mapping, attempt: Attempt,
     const { onlineMs } = forecastOf(measured);
     if (!shortest || onlineMs < forecastOf(shortest).onlineMs) shortest = measured;
     if (looks % LOOKS === 0) attempt.limitMs = limitFor(shortest, attempt.limitMs, DECIDE_MS);
-    await say(`waiting to change over: writes would be held for about ${Math.round(onlineMs)} ms`);
+    await say(`waiting to switch: writes would be held for about ${Math.round(onlineMs)} ms`);
     await clock.sleep(LOOK_MS, signal);
     // Counting costs RU, and is done again only where it is what takes too long.
     if (fits({ ...measured, countMs: 0 }, attempt.limitMs)) countMs = await countSides(moving, false);
@@ -133,7 +133,7 @@ const isCode = (error: unknown, code: string): error is MillraceError =>
 const isSilent = (error: unknown): error is MillraceError => isCode(error, 'routers-not-stopped');
 const isTooSlow = (error: unknown): error is MillraceError => isCode(error, 'too-slow');
 
-async function changeOverOnce(moving: Moving, attempt: Attempt, ends: number): Promise<void> {
+async function switchOnce(moving: Moving, attempt: Attempt, ends: number): Promise<void> {
   const { record, clock, signal } = moving;
   const mapping = await mappingNow(moving);
   const announced = await announceShort(moving, mapping, attempt, ends);
@@ -141,13 +141,13 @@ async function changeOverOnce(moving: Moving, attempt: Attempt, ends: number): P
     const pause = new Pause(clock);
     attempt.pause = pause;
     const tooSlow = (): Error =>
-      operationsError('too-slow', `The change-over of ${record.now.keys} took too long (${pause.ms} ms)`);
+      operationsError('too-slow', `The switch of ${record.now.keys} took too long (${pause.ms} ms)`);
     const limit = new Limit({ clock, signal, pause, tooSlow });
     try {
       await whileHeld(moving, { mapping, announced }, attempt, { pause, limit });
     } finally {
       pause.end();
-      await limit.settled();
+      await limit.idle();
     }
   } finally {
     await announced.open();
@@ -203,8 +203,8 @@ async function whileHeld(
       }
     });
     limit.endOrThrow(backMs);
-    const flip = { status: 'online', shard: to.shard } as const;
-    await pause.of('online', () => map.updateMapping(now, flip, { ...ownerOptions(moving), drained }));
+    const atTarget = { status: 'online', shard: to.shard } as const;
+    await pause.of('online', () => map.updateMapping(now, atTarget, { ...ownerOptions(moving), drained }));
     offline = undefined;
   } finally {
     if (offline) await back(moving, offline);

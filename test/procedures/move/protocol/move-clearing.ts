@@ -29,7 +29,7 @@ export function* clear(world: MoveWorld, move: Move): Steps {
   yield;
 }
 
-/** Ends a move before its flip. The copies become markers just above what they are copies of. */
+/** Ends a move before its switch. The copies become markers just above what they are copies of. */
 export function* cancel(world: MoveWorld, move: Move): Steps {
   const { from, to, key } = move;
   from.held.delete(key);

@@ -23,7 +23,7 @@ export function* sweep(world: MoveWorld, shard: Shard): Steps {
       !shard.page &&
       lsn <= shard.position &&
       !shard.letters.has(id) &&
-      !shard.aside.some((one) => one.key === key),
+      !shard.deferred.some((one) => one.key === key),
   );
   if (due.length === 0) return;
   const read = world.now;

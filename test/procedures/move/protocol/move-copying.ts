@@ -7,9 +7,9 @@ export function* raiseEpoch(world: MoveWorld, move: Move): Generator<void, void,
   const { from, to } = move;
   // What is read of a shard that lost keys must be read in the epoch of their move, stragglers included.
   if (to.epoch <= from.epoch) {
-    const pending = world.moves.filter((one) => one !== move && one.from === to && one.step === 'flipped');
+    const pending = world.moves.filter((one) => one !== move && one.from === to && one.step === 'switched');
     if (!world.is('an epoch is raised while a source is not acknowledged'))
-      for (const one of pending) while (one.step === 'flipped') yield;
+      for (const one of pending) while (one.step === 'switched') yield;
     to.epoch = from.epoch + 1;
   }
   yield;
@@ -46,9 +46,9 @@ export function* copyRound(world: MoveWorld, move: Move): Generator<void, number
   return page.length;
 }
 
-/** After the flip copies become versions of the target: one that was changed back is newer then than what came between. */
+/** After the switch copies become versions of the target: one that was changed back is newer then than what came between. */
 export function* renewCopies(world: MoveWorld, { to, key }: Move): Generator<void, void, undefined> {
-  if (world.is('copies keep their version after the flip')) return;
+  if (world.is('copies keep their version after the switch')) return;
   for (const doc of to.since(0, key)) {
     if (!isCopy(doc) || !doc.mark?.version || to.docs.get(doc.id)?.lsn !== doc.lsn) continue;
     to.put({ ...doc, mark: {} });

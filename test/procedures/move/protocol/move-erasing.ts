@@ -85,7 +85,7 @@ function leftOf({ shards, global, erasures }: MoveWorld, key: string): string[] 
       ...(ofKey(shard.docs.keys()) ? [left(`${shard.name} has a document`)] : []),
       ...(ofKey(shard.entries.keys()) ? [left(`${shard.name} has an entry`)] : []),
       ...(ofKey(shard.letters.keys()) ? [left(`${shard.name} has a letter`)] : []),
-      ...(shard.aside.some((one) => one.key === key) ? [left(`${shard.name} has a change aside`)] : []),
+      ...(shard.deferred.some((one) => one.key === key) ? [left(`${shard.name} has a deferred change`)] : []),
       ...(counts(shard.sink, key) ? [left(`${shard.name} counts a document`)] : []),
     ]),
     ...(counts(global, key, forgotten) ? [left('the global place counts a document')] : []),
@@ -109,7 +109,7 @@ function* remove(world: MoveWorld, key: string, erasure: Erasure): Generator<voi
   list(world, key, erasure);
   const steps: ((shard: Shard) => number)[] = [
     (shard) => removeFrom(shard.letters, (id) => id.startsWith(key)),
-    (shard) => removeAside(shard, key),
+    (shard) => dropDeferred(shard, key),
     (shard) => removeCounted(shard.sink, key, () => true),
     // Its documents don't name the tenant.
     () => removeCounted(global, key, (id) => erasure.known.has(id)),
@@ -137,9 +137,9 @@ function removeFrom(of: Map<string, unknown>, chosen: (id: string) => boolean): 
   return due.length;
 }
 
-function removeAside(shard: Shard, key: string): number {
-  const due = shard.aside.filter((one) => one.key === key);
-  shard.aside = shard.aside.filter((one) => one.key !== key);
+function dropDeferred(shard: Shard, key: string): number {
+  const due = shard.deferred.filter((one) => one.key === key);
+  shard.deferred = shard.deferred.filter((one) => one.key !== key);
   return due.length;
 }
 

@@ -1,5 +1,5 @@
 // The hosts in the world of move-protocol.ts: they read pages of their shard's feed into a sink of the shard and one of all.
-import { drain, setsAside } from './move-aside.ts';
+import { drain, defers } from './move-deferring.ts';
 import { annul } from './move-cold.ts';
 import { seesErasure } from './move-erasing.ts';
 import { PAGE } from './move-lag.ts';
@@ -34,7 +34,7 @@ export function host(world: MoveWorld, shard: Shard): void {
     return;
   }
   for (const change of shard.page.changes)
-    if (!seesErasure(world, change.key) && !setsAside(world, shard, change)) apply(world, shard, change);
+    if (!seesErasure(world, change.key) && !defers(world, shard, change)) apply(world, shard, change);
   // A page may be applied again before it is acknowledged.
   if (random.chance(0.2)) return;
   shard.position = Math.max(shard.position, shard.page.to);
@@ -68,7 +68,7 @@ export function renewTenures(shard: Shard): void {
   shard.known = shard.epoch;
 }
 
-/** What the target's hosts have acknowledged before the flip is in its sink. */
+/** What the target's hosts have acknowledged before the switch is in its sink. */
 export function hasDerived(world: MoveWorld, { to, key }: Move): void {
   if (world.erasures.has(key)) return;
   for (const doc of to.since(0, key))

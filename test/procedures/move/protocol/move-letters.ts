@@ -19,14 +19,14 @@ const nameOf = (id: string, n: number): string => `${id}@${n}`;
 export function react(world: MoveWorld, shard: Shard, change: Change): void {
   const { id, key, n, version, op, restored, moved } = change;
   const parked = shard.letters.get(id);
-  const settle = (): void => {
+  const resolve = (): void => {
     if (parked && !isNewer(parked.version, version)) shard.letters.delete(id);
   };
   if (moved && !world.is('reactions take moves for events')) {
-    if (world.is('a change by a move settles the letter')) settle();
+    if (world.is('a change by a move resolves the letter')) resolve();
     return;
   }
-  if (op === 'delete' || restored) return settle();
+  if (op === 'delete' || restored) return resolve();
   const isSame = parked?.n === n;
   const isDone = world.effects.has(nameOf(id, n));
   if (isSame || (!isDone && !world.calm && world.random.chance(0.15))) {
@@ -34,7 +34,7 @@ export function react(world: MoveWorld, shard: Shard, change: Change): void {
     world.totals.refused += 1;
     return;
   }
-  settle();
+  resolve();
   happen(world, shard, id, n);
 }
 

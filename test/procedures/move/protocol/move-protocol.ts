@@ -3,7 +3,7 @@
 // between any two steps. It knows nothing of Cosmos DB. docs/SPEC-moves.md says what each step is for.
 import { Random } from '../../../support/random.ts';
 import { clear } from './move-clearing.ts';
-import { isDrained } from './move-aside.ts';
+import { isDrained } from './move-deferring.ts';
 import { takeCold } from './move-cold.ts';
 import { Deletions, deletes } from './move-deleting.ts';
 import { type Erasure, seesErasure } from './move-erasing.ts';
@@ -24,7 +24,7 @@ export const REOPEN = 80;
 const SILENT = 25;
 
 /** An entry says that its document is archived until the change by which that went was drained. */
-const isAside = ({ aside }: Shard, id: string): boolean => aside.some((one) => one.id === id);
+const isDeferred = ({ deferred }: Shard, id: string): boolean => deferred.some((one) => one.id === id);
 
 export class MoveWorld {
   readonly random: Random;
@@ -50,7 +50,7 @@ export class MoveWorld {
     refused: 0,
     redriven: 0,
     carried: 0,
-    aside: 0,
+    deferred: 0,
     erased: 0,
     changedBack: 0,
     deleted: 0,
@@ -124,7 +124,13 @@ export class MoveWorld {
       if (this.calm) shard.downUntil = 0;
       else if (random.chance(0.004)) shard.downUntil = this.now + random.int(300);
       for (const { id, n, lsn, removed } of shard.docs.values())
-        if (removed && this.now > this.removals.get(n)! && lsn <= shard.position && !shard.page && !isAside(shard, id))
+        if (
+          removed &&
+          this.now > this.removals.get(n)! &&
+          lsn <= shard.position &&
+          !shard.page &&
+          !isDeferred(shard, id)
+        )
           shard.docs.delete(id);
       if (this.now >= shard.downUntil && random.chance(0.4)) host(this, shard);
     }
@@ -152,7 +158,7 @@ export class MoveWorld {
     shard.position = this.random.int(shard.position + 1);
     shard.epoch += 1;
     // What lies above comes again.
-    shard.aside = shard.aside.filter(({ lsn }) => lsn <= shard.position);
+    shard.deferred = shard.deferred.filter(({ lsn }) => lsn <= shard.position);
     renewTenures(shard);
     this.totals.rewound += 1;
   }
@@ -220,12 +226,12 @@ export class MoveWorld {
   }
 
   #renews(shard: Shard, key: string, { mark }: Stored): boolean {
-    const isOf = ({ key: of, to, step, flippedAt, epoch }: Move): boolean =>
+    const isOf = ({ key: of, to, step, switchedAt, epoch }: Move): boolean =>
       of === key &&
       to === shard &&
-      step === 'flipped' &&
+      step === 'switched' &&
       epoch === mark?.version?.epoch &&
-      this.now < flippedAt + GRACE;
+      this.now < switchedAt + GRACE;
     return this.moves.some(isOf);
   }
 
@@ -248,7 +254,7 @@ export class MoveWorld {
       if (found === undefined && this.removals.has(n)) continue;
       if (found !== n) this.said.push(`${id} is ${n}, and ${at.name} shows ${found}`);
       // A change back counts only when the copy has been renewed.
-      if (hot && !isAside(at, id) && !this.changedBack.has(id) && hasReadAll(at) && !shows(at, hot))
+      if (hot && !isDeferred(at, id) && !this.changedBack.has(id) && hasReadAll(at) && !shows(at, hot))
         this.said.push(`${id} is ${n}, and the sink of ${at.name} doesn't show it`);
     }
     this.said.push(...(this.deletions?.wrong((id) => this.#sees(id)) ?? []));
@@ -268,13 +274,13 @@ export class MoveWorld {
   /** The steps of the mover from the record on. After each `yield` it may die; what it kept in memory is lost then. */
   *mover(move: Move): Generator<void, void, undefined> {
     while (move.step !== 'done' && move.step !== 'cancelled') {
-      if (move.step === 'copying') yield* this.#copyAndFlip(move);
-      else if (move.step === 'flipped') yield* this.#followStragglers(move);
+      if (move.step === 'copying') yield* this.#copyAndSwitch(move);
+      else if (move.step === 'switched') yield* this.#followStragglers(move);
       else if (move.step === 'clearing') yield* clear(this, move);
     }
   }
 
-  *#copyAndFlip(move: Move): Generator<void, void, undefined> {
+  *#copyAndSwitch(move: Move): Generator<void, void, undefined> {
     const { from, to, key } = move;
     // A mover that died may have left the keys held, or offline.
     this.#open(from, key);
@@ -283,7 +289,7 @@ export class MoveWorld {
     const known = this.#healed.get(key);
     yield;
     yield* untilSwept(this, move);
-    if (!this.is('the epoch is raised at the flip')) yield* raiseEpoch(this, move);
+    if (!this.is('the epoch is raised at the switch')) yield* raiseEpoch(this, move);
     // What is renewed is no event any more, so its hosts must have had it before.
     if (!this.is('a document is renewed before its hosts had it'))
       while (!this.hasAcknowledged(from, move.renews, key)) yield;
@@ -334,16 +340,16 @@ export class MoveWorld {
     if (!isCounted.some((mistake) => this.mistake === mistake)) yield* compareCounts(this, move);
     // The mapping that it took offline is void: it begins again.
     const isVoid = this.#healed.get(key) !== known;
-    if (isVoid && !this.is('a slow mover flips what was brought back')) return;
-    if (this.is('the epoch is raised at the flip')) to.epoch = Math.max(to.epoch, from.epoch) + 1;
+    if (isVoid && !this.is('a slow mover switches what was brought back')) return;
+    if (this.is('the epoch is raised at the switch')) to.epoch = Math.max(to.epoch, from.epoch) + 1;
     // One conditional write.
     move.closedAt = from.lsn;
     // What has landed since made the counts: a gap of SPEC-moves.
     if (from.since(move.copied, key).length > 0) this.deletions?.lose(key);
     this.owner.set(key, to);
     this.offline.delete(key);
-    move.step = 'flipped';
-    move.flippedAt = this.now;
+    move.step = 'switched';
+    move.switchedAt = this.now;
     this.totals.moves += 1;
     this.#open(from, key);
     yield;
@@ -361,7 +367,7 @@ export class MoveWorld {
     const { from, key } = move;
     // The last look is after the grace.
     for (let isOver = false; !isOver;) {
-      isOver = this.now - move.flippedAt > GRACE;
+      isOver = this.now - move.switchedAt > GRACE;
       if (!isOver) yield;
       if (this.is('copies are renewed before the last look')) yield* renewCopies(this, move);
       this.#carryOver(move);
@@ -376,7 +382,7 @@ export class MoveWorld {
     yield;
   }
 
-  /** What landed on the source since the last copying, before and after the flip. */
+  /** What landed on the source since the last copying, before and after the switch. */
   #carryOver(move: Move): void {
     const { from, to, key } = move;
     if (this.is('stragglers are not followed')) return;
@@ -421,7 +427,7 @@ export class MoveWorld {
       copied: 0,
       closedAt: 0,
       epoch: from.epoch,
-      flippedAt: 0,
+      switchedAt: 0,
       renews: Math.max(0, ...before.map(({ copied }) => copied)),
       tries: 0,
     };

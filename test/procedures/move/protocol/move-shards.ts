@@ -88,7 +88,7 @@ export class Shard {
   /** A page that was read, and not acknowledged yet. */
   page: { readonly changes: readonly Change[]; readonly to: number; readonly readAt: number } | undefined;
   /** Changes that hosts have acknowledged, and apply later. */
-  aside: Change[] = [];
+  deferred: Change[] = [];
   /** Its hosts stand still. */
   downUntil = 0;
   readonly entries = new Map<string, Entry>();
@@ -166,13 +166,13 @@ export interface Move {
   readonly to: Shard;
   /** When the mapping was locked. */
   readonly lockedAt: number;
-  step: 'copying' | 'flipped' | 'clearing' | 'done' | 'cancelled';
+  step: 'copying' | 'switched' | 'clearing' | 'done' | 'cancelled';
   /** Positions in the source's feed: what was copied, and where it ended when it was closed. */
   copied: number;
   closedAt: number;
   /** Epoch of the source's versions in the copies. */
   epoch: number;
-  flippedAt: number;
+  switchedAt: number;
   /** Documents up to this lsn were copied by a move that was cancelled. */
   renews: number;
   tries: number;

@@ -35,12 +35,12 @@ it('work that takes too long is told to end, and is not waited for; the next try
   pass(1);
   await expect(done).rejects.toThrow('too slow');
   expect(told?.aborted).toBe(true);
-  let isSettled = false;
-  const settled = limit.settled().then(() => (isSettled = true));
+  let isIdle = false;
+  const idle = limit.idle().then(() => (isIdle = true));
   await Promise.resolve();
-  expect(isSettled).toBe(false);
+  expect(isIdle).toBe(false);
   resolve();
-  await settled;
+  await idle;
 });
 
 it('work in time has its result, and after the limit none begins', async () => {

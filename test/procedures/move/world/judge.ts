@@ -18,7 +18,7 @@ export interface Verdict {
   readonly derivedWrong: readonly string[];
 }
 
-/** Hosts may be late by this: one that was killed leaves leases that expire, and a backlog. */
+/** Hosts may be late by this: one that was killed leaves leases that expire, and a queue. */
 const PATIENCE_MS = 120_000;
 
 export async function judge(

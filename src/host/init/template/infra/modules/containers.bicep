@@ -12,6 +12,12 @@ param serverless bool = false
 @description('Upper limit for the RU/s of each container, even if the model states more. Use a multiple of 1,000 for autoscale.')
 param mostThroughput int = 1000000
 
+@description('The throughput bucket of bulk work, 1 to 5; 0: none.')
+param bulkBucket int = 0
+
+@description('The percentage of its container that the bucket may take; 0: the bucket is not made here.')
+param bulkPercentage int = 0
+
 resource account 'Microsoft.DocumentDB/databaseAccounts@2025-10-15' existing = {
   name: accountName
 }
@@ -152,3 +158,61 @@ resource container_millrace 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/
     options: {}
   }
 }
+
+var own = [
+  {
+    name: 'Orders'
+    throughput: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 1000)
+      }
+    }
+  }
+  {
+    name: 'Customers'
+    throughput: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 1000)
+      }
+    }
+  }
+  {
+    name: 'OrderLists'
+    throughput: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 1000)
+      }
+    }
+  }
+  {
+    name: 'Days'
+    throughput: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 1000)
+      }
+    }
+  }
+]
+
+// Only previews of the resource manager's API know buckets (ASM-A16).
+resource buckets 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/throughputSettings@2025-11-01-preview' = [for one in own: if (bulkBucket > 0 && bulkPercentage > 0 && !serverless) {
+  name: '${accountName}/${databaseName}/${one.name}/default'
+  properties: {
+    resource: union(one.throughput, {
+      throughputBuckets: [
+        {
+          id: bulkBucket
+          maxThroughputPercentage: bulkPercentage
+        }
+      ]
+    })
+  }
+  dependsOn: [
+    container_Orders
+    container_Customers
+    container_OrderLists
+    container_Days
+    container_leases
+    container_millrace
+  ]
+}]

@@ -34,7 +34,7 @@ export function leavingOut(unread: (of: SourceRef) => readonly string[]) {
   };
   return {
     runner,
-    /** One history alone may have none. */
-    expectSome: () => expect(got - due, 'versions left out').toBeGreaterThan(historiesOr(12) < 12 ? -1 : 0),
+    /** A dozen histories may have none: by the latest feed they leave out two or three. */
+    expectSome: () => expect(got - due, 'versions left out').toBeGreaterThan(historiesOr(12) < 100 ? -1 : 0),
   };
 }

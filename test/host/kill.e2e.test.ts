@@ -123,18 +123,20 @@ it(`two hosts, killed and frozen on the way over a server that lags and loses an
     running[host] = hosts.use(run(host));
   };
   for (const host of HOSTS) start(host);
-  /** A lease of a killed process has its name until it expires, but isn't renewed. */
-  const bothOwn = (): Promise<void> =>
+  /** A lease of a killed process has its name until it expires, but isn't renewed; nobody would give it back. */
+  const settled = (): Promise<void> =>
     vi.waitFor(async () => {
       const { resources } = await withRetry(
         () => services.global.leases.items.query<{ Owner: Host | null; timestamp: string }>(LEASES).fetchAll(),
         { reads: true },
       );
-      const own = (host: Host) =>
-        resources.some(({ Owner, timestamp }) => Owner === host && Date.parse(timestamp) > started[host]);
-      expect(HOSTS.filter(own)).toEqual([...HOSTS]);
+      const owned = resources.flatMap(({ Owner, timestamp }) =>
+        Owner && Date.parse(timestamp) > started[Owner] ? [Owner] : [],
+      );
+      expect(owned).toHaveLength(resources.length);
+      expect(new Set(owned)).toEqual(new Set(HOSTS));
     }, PATIENCE);
-  await bothOwn();
+  await settled();
 
   const ending = new AbortController();
   hosts.defer(() => ending.abort());
@@ -148,7 +150,7 @@ it(`two hosts, killed and frozen on the way over a server that lags and loses an
   await loading;
   await arrived(ARRIVALS);
   // One that was just started again would end by the signal itself, before it has anything to stop.
-  await bothOwn();
+  await settled();
   for (const host of HOSTS) {
     running[host].kill('SIGTERM');
     expect({ ...(await running[host].ended), host }).toEqual({ code: 143, signal: null, host });

@@ -266,6 +266,8 @@ export class LeaseTenure {
       await this.#offer().catch((error: unknown) => {
         if (!(error instanceof LeaseLost)) this.#kept = true;
       });
+      // Who took it meanwhile waits (PROC-L1c). Without an answer it has ended here, and expires.
+      if (this.#takenAway.signal.aborted && !this.#ended.signal.aborted) await this.answer().catch(() => undefined);
     }
     this.#close(new LeaseLost(this.#lease.id, 'this host gave it up'));
   }

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { WRITE_BOUND_MS } from '../../../src/base/bounds.ts';
 import { LeaseLost } from '../../../src/feed/leases/lease.ts';
 import { LeaseInDoubt, PageTooOld } from '../../../src/feed/tenure/lease-tenure.ts';
-import { type HeldStore, begin } from './tenure-stage.ts';
+import { type HeldStore, LEASE, begin } from './tenure-stage.ts';
 
 const positions = ({ asked }: HeldStore): (string | undefined)[] => asked.map(({ position }) => position);
 
@@ -370,4 +370,17 @@ describe('the end', () => {
     expect(store.released).toEqual([]);
     expect(tenure.signal.reason).toMatchObject({ code: 'lease-lost' });
   });
+
+  it.each([undefined, '"1"'])(
+    'the end of a tenure answers a host that took the lease meanwhile and waits, with position %s',
+    async (position) => {
+      const { tenure, store } = begin({}, 0, { ...LEASE, tenure: 'mine' });
+      store.stored = { ...LEASE, owner: 'other', tenure: 'theirs', takenFrom: { owner: 'me', tenure: 'mine' } };
+      if (position !== undefined) tenure.checkpoint(position);
+      store.asked[0]?.fail(new LeaseLost(LEASE.id, 'it was taken'));
+      await tenure.end(true);
+      expect(store.handedOver).toEqual([position]);
+      expect(tenure.isKept).toBe(false);
+    },
+  );
 });

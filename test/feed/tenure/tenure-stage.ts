@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import type { Lease } from '../../../src/feed/leases/lease.ts';
+import { type Lease, LeaseLost } from '../../../src/feed/leases/lease.ts';
 import { LeaseTenure, type LeaseTenureOptions } from '../../../src/feed/tenure/lease-tenure.ts';
 import { ManualClock } from '../../support/clock.ts';
 
@@ -38,6 +38,7 @@ export class HeldStore implements TenureStore {
 
   release(lease: Lease): Promise<void> {
     this.mostUnderway = Math.max(this.mostUnderway, this.underway + 1);
+    if (this.stored?.takenFrom) return Promise.reject(new LeaseLost(lease.id, 'it was taken'));
     this.released.push(lease.etag);
     return Promise.resolve();
   }

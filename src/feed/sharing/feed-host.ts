@@ -217,9 +217,7 @@ export class FeedHost {
 
   /** Runs one balance at a time. */
   #balance(starting: boolean): Promise<void> {
-    const turn = this.#balancing.then(() =>
-      this.#bounded('balancing', (signal) => this.#balanceOnce(starting, (call) => until(call, signal))),
-    );
+    const turn = this.#balancing.then(() => this.#balanceOnce(starting));
     this.#balancing = turn.then(
       () => void (this.#failure = undefined),
       (error: unknown) => void (this.#failure = error),
@@ -228,7 +226,7 @@ export class FeedHost {
   }
 
   /** Requests of the SDK always end; those of another store may hang. A call that hangs is abandoned and tried again. */
-  async #bounded<T>(what: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #bounded<T>(what: string, work: () => Promise<T>): Promise<T> {
     const { stallMs } = this.#timings;
     const [over, late] = [new AbortController(), new AbortController()];
     void this.#clock.sleep(stallMs, over.signal).then(
@@ -236,17 +234,17 @@ export class FeedHost {
       () => undefined,
     );
     try {
-      return await until(work(late.signal), late.signal);
+      return await until(work(), late.signal);
     } finally {
       over.abort();
     }
   }
 
-  async #balanceOnce(starting: boolean, within: <T>(call: Promise<T>) => Promise<T>): Promise<void> {
+  async #balanceOnce(starting: boolean): Promise<void> {
     const { host, leases, minLeases: least, maxLeases: most } = this.#options;
     if (this.#stop.signal.aborted) return;
     this.#nextListing = this.#clock.monotonic() + this.#timings.acquireMs;
-    const listed = await within(leases.list());
+    const listed = await this.#bounded('listing the leases', () => leases.list());
     this.#known = listed.length;
     const supervised = new Set(this.#running.keys());
     const now = this.#clock.monotonic();
@@ -269,17 +267,18 @@ export class FeedHost {
       if (decision === 'keep' && isHalfSplit(lease, listed)) this.#running.get(lease.id)?.split.abort();
       if (decision !== 'take' && decision !== 'steal') continue;
       const sentAt = this.#clock.monotonic();
-      const taken = await within(leases.acquire(lease, decision === 'steal' ? 'owner' : 'nobody'));
+      const from = decision === 'steal' ? 'owner' : 'nobody';
+      const taken = await this.#bounded('taking a lease', () => leases.acquire(lease, from));
       if (!taken) continue;
       const half = isHalfSplit(taken, listed);
       // With a former owner that may still act, the split waits until that is over, but comes before the first read: the
       // parts may be read already.
       if (taken.takenFrom || !half) this.#run(taken, sentAt, half);
       // The next balance can take the parts, so it starts immediately.
-      else if (await within(this.#split(taken))) void this.#balance(false).catch(() => undefined);
+      else if (await this.#split(taken)) void this.#balance(false).catch(() => undefined);
     }
     const twin = listed.find((lease) => this.#isOfTwin(lease, supervised));
-    await within(this.#fillGaps(gaps));
+    await this.#fillGaps(gaps);
     if (twin)
       throw feedError('instance-twice', `Another process has the instance name ${host} too: it writes ${twin.id}`);
   }
@@ -317,7 +316,7 @@ export class FeedHost {
       before.map((one) => intersection(one, gap)).filter((both) => both !== undefined),
     );
     if (stays.length === 0) return;
-    const physical = await leases.ranges();
+    const physical = await this.#bounded('reading the ranges', () => leases.ranges());
     // A lease that this host has is further than it was listed.
     const seen = [...[...this.#running.values()].map(({ tenure }) => tenure.lease), ...this.#sightings.leases];
     const failures: unknown[] = [];
@@ -328,7 +327,8 @@ export class FeedHost {
         const former = lastSeen(slice, seen);
         const position = former?.position;
         try {
-          if (await leases.create(slice, position, former, former?.shared))
+          const created = () => leases.create(slice, position, former, former?.shared);
+          if (await this.#bounded('creating a lease', created))
             emit('lease:recreated', { container, range: slice, position });
         } catch (error) {
           // A document in its place can't be read. The other gaps are filled all the same.

@@ -279,7 +279,7 @@ const writeCustomer = (random: Random, tenant: string, world: World): Promise<vo
 
 async function compare(spec: ProjectionSpec, tenant: string, world: World): Promise<void> {
   const found = await (spec.into.container === 'Copies'
-    ? world.documents('Copies', `STARTSWITH(c.place, '${tenant}-')`)
+    ? world.documents('Copies', `c.place = '${tenant}' OR STARTSWITH(c.place, '${tenant}-')`)
     : world.documents(spec.into.container, 'true', tenant));
   const present = new Map<string, Doc[]>();
   for (const of of sourcesOf(spec).flatMap(({ name, types }) => [...types.keys()].map((type) => ({ name, type }))))

@@ -1,8 +1,8 @@
 // The fields that a row lists, against those that the code writes, and what each is derived from.
-import type { Doc } from '../pipeline/specs.ts';
+import type { Doc, ProjectionSpec } from '../pipeline/specs.ts';
 import { didYouMean } from '../model/rules/facts.ts';
 import { type Compared, type Said, writing } from './declared.ts';
-import { type Trace, type TraceWhole, depends, outputsOf } from './trace.ts';
+import { type Trace, depends, outputsOf } from './trace.ts';
 
 /** Single words that name no field, or one that no function writes. */
 const EVERYTHING = /^(all|everything|same|whole|full|none|id|type|ttl)$/i;
@@ -44,7 +44,7 @@ export function pairsOf(text: string): DerivedPair[] {
 /** The row doesn't list every field. */
 const ALL = /\b(all|everything|same|whole|full|every)\b/i;
 
-export function* derivation(of: Compared, spec: TraceWhole, { runs }: Trace): Iterable<Said> {
+export function* derivation(of: Compared, spec: ProjectionSpec, { runs }: Trace): Iterable<Said> {
   const { contract, row, declared } = of;
   const keyed = spec.kind === 'copy' ? pairsOf(row.keyText) : [];
   for (const { to, from } of [...keyed, ...row.pairs]) {
@@ -77,7 +77,12 @@ export function* derivation(of: Compared, spec: TraceWhole, { runs }: Trace): It
 }
 
 /** Whether a field of the sink depends on `field` or `join.field`; empty: the example doesn't have it. */
-function dependsOn(spec: TraceWhole, { source, joined }: Trace['runs'][number], to: string, from: string): boolean[] {
+function dependsOn(
+  spec: ProjectionSpec,
+  { source, joined }: Trace['runs'][number],
+  to: string,
+  from: string,
+): boolean[] {
   const make = (doc: Doc, others: typeof joined): unknown => outputsOf(spec, doc, others)[0]?.[to];
   const [alias = '', field] = from.split('.');
   const joins = spec.kind === 'copy' && field !== undefined ? spec.joins : [];

@@ -5,16 +5,16 @@ import { type Rule, type RuleResult, missing, noDesign } from '../model/rules/ru
 import { typeRules } from '../pipeline/discriminator.ts';
 import { attempt } from '../pipeline/watched.ts';
 import { aggregateId } from '../pipeline/sink-id.ts';
-import type { Doc } from '../pipeline/specs.ts';
+import type { Doc, ProjectionSpec } from '../pipeline/specs.ts';
 import { differencesOf } from './columns.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { anyProjection } from './existence.ts';
 import { examplesOf, exampleValueAt } from '../model/model.ts';
-import { type TraceWhole, depends, isWhole, outputsOf, traceFunctions } from './trace.ts';
+import { depends, isWhole, outputsOf, traceFunctions } from './trace.ts';
 
 const wholes = (contract: Contract) => contract.declared.filter(isWhole);
 
-const idOf = (spec: TraceWhole, output: Doc): unknown => {
+const idOf = (spec: ProjectionSpec, output: Doc): unknown => {
   if (spec.kind !== 'aggregate') return output['id'];
   const group = Object.entries(output).filter(([field]) => !Object.hasOwn(spec.measures, field));
   return aggregateId(spec.into.type, Object.fromEntries(group));
@@ -181,7 +181,7 @@ export function keys(contract: Contract): Rule[] {
 function* unstable(
   facts: Facts,
   contract: Contract,
-  declared: Declared & { spec: TraceWhole },
+  declared: Declared & { spec: ProjectionSpec },
   paths: readonly string[],
 ): Iterable<RuleResult> {
   if (!declared.spec.stable || !contract.pipeline || !facts.design) return;
@@ -219,7 +219,7 @@ function* unstable(
 function* foreignJoin(
   facts: Facts,
   contract: Contract,
-  declared: Declared & { spec: TraceWhole },
+  declared: Declared & { spec: ProjectionSpec },
 ): Iterable<RuleResult> {
   if (declared.spec.kind !== 'copy') return;
   for (const { name, of, on } of declared.spec.joins) {

@@ -4,11 +4,11 @@ import { factsOf } from '../model/rules/index.ts';
 import { keyPathsOf } from '../model/model.ts';
 import { hasName } from '../model/reader/names.ts';
 import { type TableSpan, tableSpans } from '../model/reader/text/spans.ts';
-import type { ArchiveSpec, DerivedSpec, Doc, Pipeline } from '../pipeline/specs.ts';
+import type { ArchiveSpec, DerivedSpec, Doc, Pipeline, ProjectionSpec } from '../pipeline/specs.ts';
 import { differences, startIn } from './columns.ts';
 import { type Compared, type Declared, Contract } from './declared.ts';
 import { startOf } from '../pipeline/start.ts';
-import { type Run, type TraceWhole, depends, groupOf, isWhole, outputsOf, traceFunctions } from './trace.ts';
+import { type Run, depends, groupOf, isWhole, outputsOf, traceFunctions } from './trace.ts';
 
 const HEADERS = [
   'Projection',
@@ -189,7 +189,7 @@ function archivedOf({ rule, dateField, largerThan, keep }: ArchiveSpec): string 
 }
 
 /** `status`, or `customer.name → customerName` if the field is an unchanged copy of another one. */
-function originOf(target: string, run: Run, spec: TraceWhole): string {
+function originOf(target: string, run: Run, spec: ProjectionSpec): string {
   const make = (source: Doc, joined: Run['joined']): unknown => outputsOf(spec, source, joined)[0]?.[target];
   const unchanged = (doc: Doc, field: string): boolean => doc[field] !== undefined && doc[field] === run.output[target];
   for (const field of [target, ...Object.keys(run.source)]) {

@@ -2,17 +2,11 @@
 import { canonical } from '../base/json.ts';
 import { messageOf } from '../base/errors.ts';
 import { type Model, examplesOf } from '../model/model.ts';
-import {
-  type AggregateSpec,
-  type CopySpec,
-  type Doc,
-  type Pipeline,
-  type ReferenceSpec,
-  lacksJoined,
-} from '../pipeline/specs.ts';
+import { type AggregateSpec, type Doc, type Pipeline, type ProjectionSpec, lacksJoined } from '../pipeline/specs.ts';
 import { joinedExample } from '../pipeline/joined-examples.ts';
 import { sampleOf } from '../pipeline/builders/measures.ts';
 import { typeRules } from '../pipeline/discriminator.ts';
+import { isProjection } from '../pipeline/kind-facts.ts';
 import type { Declared } from './declared.ts';
 import { type Read, Watcher } from './reads.ts';
 
@@ -31,18 +25,14 @@ export interface Trace {
   readonly failed: string | undefined;
 }
 
-/** Projections that write whole documents. */
-export type TraceWhole = CopySpec | AggregateSpec | ReferenceSpec;
-
-export const isWhole = (declared: Declared): declared is Declared & { spec: TraceWhole } =>
-  declared.kind === 'copy' || declared.kind === 'aggregate' || declared.kind === 'reference';
+export const isWhole = (declared: Declared): declared is Declared & { spec: ProjectionSpec } => isProjection(declared);
 
 /** The fields of an aggregate's group, by its result for the first example. */
 export const groupOf = (spec: AggregateSpec, runs: readonly Run[]): string[] =>
   Object.keys(runs[0]?.output ?? {}).filter((field) => !Object.hasOwn(spec.measures, field));
 
 /** Runs a projection on every example of its source; joins take the matching example, or the first. */
-export function traceFunctions(spec: TraceWhole, model: Model, pipeline: Pipeline): Trace {
+export function traceFunctions(spec: ProjectionSpec, model: Model, pipeline: Pipeline): Trace {
   const watcher = new Watcher(model);
   const runs: Run[] = [];
   let failed: string | undefined;
@@ -74,7 +64,7 @@ export function traceFunctions(spec: TraceWhole, model: Model, pipeline: Pipelin
 }
 
 /** The sink documents of one source document; for an aggregate, its groups with the measures' values of one row. */
-export function outputsOf(spec: TraceWhole, source: Doc, joined: Readonly<Record<string, Doc | null>>): Doc[] {
+export function outputsOf(spec: ProjectionSpec, source: Doc, joined: Readonly<Record<string, Doc | null>>): Doc[] {
   if (spec.kind === 'copy') return [spec.map(source, joined)];
   if (spec.kind === 'reference')
     return [{ ...spec.map(source), ...Object.fromEntries(Object.keys(spec.key).map((field) => [field, ''])) }];

@@ -14,7 +14,7 @@ import type { DocumentAccess } from '../access/document-access.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import type { DeadLetters, ParkOptions } from './dead-letters/dead-letters.ts';
 import type { ErasureWatch, Erased } from './erasures/watch.ts';
-import type { Fingerprints } from './fingerprints.ts';
+import type { Fingerprints } from './guard-fingerprints.ts';
 import { applyOrdered } from './in-order.ts';
 import { applyApart } from './isolate.ts';
 import type { Starts } from './views/starts.ts';

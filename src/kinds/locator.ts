@@ -5,7 +5,7 @@ import { mapSettled } from '../base/map-settled.ts';
 import type { Change, Identity, Key, Version } from '../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess } from '../access/document-access.ts';
 import { changeDocument } from '../access/change.ts';
-import { stateDocument } from './state-document.ts';
+import { stateDocument } from './changed-state.ts';
 import { Guess } from './create-first.ts';
 import { type JoinUses, compareUses, usesOf } from './join-use.ts';
 import { standing } from './stamp.ts';

@@ -1,4 +1,4 @@
-import { foldsOf } from './builders/measures.ts';
+import { type Folds, foldsOf } from './builders/measures.ts';
 import type { EmbedSpec, ProjectionSpec } from './specs.ts';
 
 /**
@@ -15,6 +15,18 @@ export function indexNeeds(projections: readonly (ProjectionSpec | EmbedSpec)[])
   }
   return needs;
 }
+
+/** What a query for the next value orders by, within what a contribution keeps of a measure. */
+const ORDERED: Readonly<Record<Folds, string | undefined>> = {
+  rows: undefined,
+  sum: undefined,
+  'hidden-sum': undefined,
+  counts: undefined,
+  values: undefined,
+  least: '',
+  greatest: '',
+  best: '/best',
+};
 
 function pathsOf(projection: ProjectionSpec | EmbedSpec): string[] {
   if (projection.kind === 'embed') {
@@ -36,9 +48,8 @@ function pathsOf(projection: ProjectionSpec | EmbedSpec): string[] {
   }
   // When the contribution with the extreme value is removed, a query finds the next one.
   const asked = Object.entries(projection.measures).flatMap(([field, measure]) => {
-    const folds = foldsOf(measure);
-    if (folds === 'best') return [`/values/m/${quoted(field)}/best/?`];
-    return folds === 'least' || folds === 'greatest' ? [`/values/m/${quoted(field)}/?`] : [];
+    const path = ORDERED[foldsOf(measure)];
+    return path === undefined ? [] : [`/values/m/${quoted(field)}${path}/?`];
   });
   return asked.length > 0 ? ['/by/?', '/of/?', ...asked] : [];
 }

@@ -1,6 +1,6 @@
 // What is true of a kind of projection wherever one is declared: one entry for each kind. What depends on a declaration is in
 // the builder (`builders/`), what it does with changes in its runner (`kinds/`).
-import type { DerivedSpec, EffectSpec, ReactSpec, ReplayedSpec, StartSpec } from './specs.ts';
+import type { DerivedSpec, EffectSpec, ProjectionSpec, ReactSpec, ReplayedSpec, StartSpec } from './specs.ts';
 
 interface KindFacts {
   /** The list of a pipeline that has its declarations. */
@@ -49,6 +49,10 @@ export const KIND_FACTS: Readonly<Record<DerivedSpec['kind'], KindFacts>> = {
 
 export const isEffect = (spec: { readonly kind: string }): spec is EffectSpec =>
   KIND_FACTS[spec.kind as DerivedSpec['kind']]?.list === 'effects';
+
+/** It has versions, each a set of whole documents. */
+export const isProjection = (spec: { readonly kind: string }): spec is ProjectionSpec =>
+  KIND_FACTS[spec.kind as DerivedSpec['kind']]?.list === 'projections';
 
 export const isReplayed = (spec: DerivedSpec): spec is Exclude<ReplayedSpec, ReactSpec> =>
   KIND_FACTS[spec.kind].replayRu !== undefined;

@@ -9,7 +9,7 @@ import type {
   SourceRef,
   SourceRules,
 } from './specs.ts';
-import { isEffect } from './kind-facts.ts';
+import { isEffect, isProjection } from './kind-facts.ts';
 import { hasLocator, projectionId } from './specs.ts';
 import { counted } from '../base/user-code.ts';
 import { type Declaration, about, error, plain, ref } from './declaration.ts';
@@ -103,9 +103,7 @@ export function definePipeline(options: PipelineOptions): Pipeline {
     ...(tenant !== undefined && { tenant }),
     ...(shards !== undefined && { shards }),
     sources,
-    projections: projections.filter(
-      (projection) => projection.kind === 'copy' || projection.kind === 'aggregate' || projection.kind === 'reference',
-    ),
+    projections: projections.filter(isProjection),
     embeds: projections.filter((projection) => projection.kind === 'embed'),
     effects: projections.filter(isEffect),
     archives: projections

@@ -12,7 +12,7 @@ import { letterBodies } from '../engine/dead-letters/letter-bodies.ts';
 import { Engine } from '../engine/engine.ts';
 import { ErasureRecords } from '../engine/erasures/record.ts';
 import { ErasureWatch } from '../engine/erasures/watch.ts';
-import { Fingerprints } from '../engine/fingerprints.ts';
+import { Fingerprints } from '../engine/guard-fingerprints.ts';
 import { type RunnerOptions, runnersOf, siftOf } from '../engine/runners.ts';
 import { Starts, startAs } from '../engine/views/starts.ts';
 import { ViewControl } from '../engine/views/view-control.ts';

@@ -8,7 +8,7 @@ import { loadSettings } from '../../src/base/settings.ts';
 import { splitPath } from '../../src/cosmos/paths.ts';
 import { withRetry } from '../../src/cosmos/retry.ts';
 import { workloadInput } from '../../src/host/dev/input.ts';
-import { loadDocuments } from '../../src/host/dev/loader.ts';
+import { loadDocuments } from '../../src/host/dev/load-documents.ts';
 import { loadPipeline } from '../../src/runtime/pipeline/load-pipeline.ts';
 import { type OpenServices, openServices } from '../../src/runtime/services.ts';
 import { planModel } from '../../src/procedures/apply/apply.ts';

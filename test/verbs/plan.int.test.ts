@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Fingerprints } from '../../src/engine/fingerprints.ts';
+import { Fingerprints } from '../../src/engine/guard-fingerprints.ts';
 import { Views } from '../../src/engine/views/views.ts';
 import type { AggregateSpec, EmbedSpec, Pipeline } from '../../src/pipeline/specs.ts';
 import { plan } from '../../src/verbs/plan.operation.ts';

@@ -4,7 +4,7 @@ import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { Settings } from '../../base/settings.ts';
 import { type Pipeline, projectionId } from '../../pipeline/specs.ts';
-import { Fingerprints, fingerprinted } from '../../engine/fingerprints.ts';
+import { Fingerprints, fingerprinted } from '../../engine/guard-fingerprints.ts';
 import { Views } from '../../engine/views/views.ts';
 import { checkDocuments } from '../../model/rules/index.ts';
 import { readPair } from '../../verbs/model/pair.ts';

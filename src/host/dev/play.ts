@@ -22,7 +22,7 @@ import { runPipeline } from '../run/run-pipeline.ts';
 import { untilAborted } from '../run/until-aborted.ts';
 import { buildAdded } from './build-added.ts';
 import type { Input } from './input.ts';
-import { type Loaded, loadDocuments } from './loader.ts';
+import { type Loaded, loadDocuments } from './load-documents.ts';
 import type { Progress } from './marker.ts';
 import { type PublishedCheck, checkPublished } from './published.ts';
 import { Revisions } from './revisions.ts';

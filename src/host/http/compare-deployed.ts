@@ -6,7 +6,7 @@ import { allVersionsContainers } from '../../pipeline/all-versions.ts';
 import { indexNeeds } from '../../pipeline/index-needs.ts';
 import { projectionId } from '../../pipeline/specs.ts';
 import { feedReaders, sourcesOf } from '../../pipeline/pipeline.ts';
-import { Fingerprints, fingerprinted } from '../../engine/fingerprints.ts';
+import { Fingerprints, fingerprinted } from '../../engine/guard-fingerprints.ts';
 import { type ContainerDefinition, diffContainer } from '../../model/container-definitions.ts';
 import { wantedContainers } from '../../procedures/apply/apply.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';

@@ -8,7 +8,7 @@ import { type Change, type Identity, type Version, compareVersions } from '../..
 import { type SourceContainer, toDocument, typeOf } from '../../feed/reading/mapper.ts';
 import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
 import { changeDocument } from '../../access/change.ts';
-import { stateDocument } from '../state-document.ts';
+import { stateDocument } from '../changed-state.ts';
 import type { JoinUse } from '../join-use.ts';
 
 /**

@@ -5,7 +5,7 @@ import type { Doc } from '../../pipeline/specs.ts';
 import type { Change, Identity, Version } from '../../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
 import { changeDocument } from '../../access/change.ts';
-import { stateDocument } from '../state-document.ts';
+import { stateDocument } from '../changed-state.ts';
 import { standing } from '../stamp.ts';
 
 /** One document of a list: a piece of reference data, or a tenant. */

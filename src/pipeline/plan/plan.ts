@@ -223,12 +223,12 @@ function stepsOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Fac
         each('patch a child, for each', write),
       ];
     case 'archive':
+      return [
+        each('read the entry', OWN.read),
+        each('write the entry', OWN.write),
+        each('remove the document', OWN.write / 2),
+      ];
   }
-  return [
-    each('read the entry', OWN.read),
-    each('write the entry', OWN.write),
-    each('remove the document', OWN.write / 2),
-  ];
 }
 
 const readOf = (detail: ContainerDetail | undefined, facts: Facts): number =>

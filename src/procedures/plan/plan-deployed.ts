@@ -1,7 +1,7 @@
 // Compares a pipeline with what is deployed. It only reads, so that it can run for every pull request.
 import { wholeOf } from '../../pipeline/places.ts';
 import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
-import { Fingerprints } from '../../engine/fingerprints.ts';
+import { Fingerprints } from '../../engine/guard-fingerprints.ts';
 import { Views } from '../../engine/views/views.ts';
 import type { Model } from '../../model/model.ts';
 import { estimate } from '../projections/estimate.ts';

@@ -1,7 +1,7 @@
 import { withRetry } from '../../cosmos/retry.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { type EmbedSpec, type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
-import { Fingerprints } from '../../engine/fingerprints.ts';
+import { Fingerprints } from '../../engine/guard-fingerprints.ts';
 import { type Staged as StagedView, type View, Views, versionOf } from '../../engine/views/views.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';

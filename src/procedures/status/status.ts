@@ -2,7 +2,8 @@ import { messageOf } from '../../base/errors.ts';
 import { until } from '../../base/until.ts';
 import { FormatUnreadable } from '../../base/format.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
-import { type Pipeline, type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
+import { isProjection } from '../../pipeline/kind-facts.ts';
+import { type Pipeline, projectionId } from '../../pipeline/specs.ts';
 import { countLetters, letterCountsOf } from '../../engine/dead-letters/dead-letter-counts.ts';
 import { isKept } from '../../engine/views/kept.ts';
 import { readMembers } from '../../cosmos/budget/split.ts';
@@ -67,7 +68,7 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
       const id = projectionId(spec);
       return {
         id,
-        state: isVersioned(spec) ? projectionStateOf(spec, views) : stateWithoutVersions(views),
+        state: isProjection(spec) ? projectionStateOf(spec, views) : stateWithoutVersions(views),
         /** Where it begins, once a host has recorded it. */
         start: starts?.[id] ?? null,
         ruPerChange: ruPerChange(said, id),
@@ -147,8 +148,6 @@ const readersOf = ({ projections, embeds, effects, publishes, ingests }: Pipelin
   ...publishes,
   ...ingests,
 ];
-const isVersioned = (spec: ReturnType<typeof readersOf>[number]): spec is ProjectionSpec =>
-  ['copy', 'aggregate', 'reference'].includes(spec.kind);
 
 /** Notes on a projection's versions, one sentence each. */
 function notable(name: string, { previous, paused }: View): string[] {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Pipeline } from '../../../src/pipeline/specs.ts';
-import { Fingerprints, fingerprinted } from '../../../src/engine/fingerprints.ts';
+import { Fingerprints, fingerprinted } from '../../../src/engine/guard-fingerprints.ts';
 import { Views } from '../../../src/engine/views/views.ts';
 import { assertReloadable, sayReloaded } from '../../../src/host/dev/may-reload.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';

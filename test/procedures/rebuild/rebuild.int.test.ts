@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
-import { Fingerprints } from '../../../src/engine/fingerprints.ts';
+import { Fingerprints } from '../../../src/engine/guard-fingerprints.ts';
 import { Views } from '../../../src/engine/views/views.ts';
 import { openViews } from '../../../src/engine/views/view-reader.ts';
 import type { App } from '../../../src/runtime/hosts/processor-host.ts';

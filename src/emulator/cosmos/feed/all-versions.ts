@@ -2,7 +2,7 @@ import { first } from '../../search.ts';
 import type { StoredAccount } from '../storage/account.ts';
 import { feedCharge } from '../time-and-charge/charge.ts';
 import { wireListOf } from '../wire/bytes.ts';
-import { forgetOld } from './changes.ts';
+import { forgetOld } from './record-change.ts';
 import type { StoredContainer } from '../storage/container.ts';
 import type { StoredChange, PhysicalPartition } from '../storage/physical-partition.ts';
 import { storedCovers, lsnIn, MAX_PAGE_BYTES } from '../storage/target.ts';

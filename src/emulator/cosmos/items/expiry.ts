@@ -1,5 +1,5 @@
 import type { StoredAccount } from '../storage/account.ts';
-import { forgetOld } from '../feed/changes.ts';
+import { forgetOld } from '../feed/record-change.ts';
 import { deleteCharge } from '../time-and-charge/charge.ts';
 import type { StoredContainer } from '../storage/container.ts';
 import { expiry } from '../storage/logical-partition.ts';

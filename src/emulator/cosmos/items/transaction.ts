@@ -1,6 +1,6 @@
 import { exactStringify } from '../wire/exact-json.ts';
 import type { StoredAccount } from '../storage/account.ts';
-import { recordChange } from '../feed/changes.ts';
+import { recordChange } from '../feed/record-change.ts';
 import type { StoredContainer } from '../storage/container.ts';
 import { StoredItem, StoredVersion } from '../storage/logical-partition.ts';
 import type { LogicalPartition } from '../storage/logical-partition.ts';

@@ -1,5 +1,5 @@
 import type { StoredAccount } from '../storage/account.ts';
-import { beginChanges } from '../feed/changes.ts';
+import { beginChanges } from '../feed/record-change.ts';
 import { StoredContainer, newRanges } from '../storage/container.ts';
 import { checkName, containerDefinition } from './definition.ts';
 import type { StoredDatabase, Throughput } from '../storage/holdings.ts';

@@ -1,7 +1,7 @@
 import { exactParse } from '../wire/exact-json.ts';
 import type { StoredAccount } from '../storage/account.ts';
 import type { StoredDatabase, Throughput } from '../storage/holdings.ts';
-import { beginChanges } from '../feed/changes.ts';
+import { beginChanges } from '../feed/record-change.ts';
 import type { StoredContainer } from '../storage/container.ts';
 import type { StoredVersion } from '../storage/logical-partition.ts';
 import { addContainer } from './resources.ts';

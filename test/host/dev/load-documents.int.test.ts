@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Step } from '../../../src/pipeline/workload.ts';
 import type { Input } from '../../../src/host/dev/input.ts';
-import { loadDocuments } from '../../../src/host/dev/loader.ts';
+import { loadDocuments } from '../../../src/host/dev/load-documents.ts';
 import { visible } from '../../../src/pipeline/oracle/recompute.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Pipeline, ProjectionSpec } from '../../src/pipeline/specs.ts';
-import { Fingerprints } from '../../src/engine/fingerprints.ts';
+import { Fingerprints } from '../../src/engine/guard-fingerprints.ts';
 import { openEngine } from '../../src/runtime/open-engine.ts';
 import { openStage } from '../support/stage.ts';
 

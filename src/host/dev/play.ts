@@ -6,9 +6,11 @@ import { systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Speed, sayRate } from '../../base/speed.ts';
 import { splitPath } from '../../cosmos/paths.ts';
+import { withRetry } from '../../cosmos/retry.ts';
 import { planStorage } from '../../procedures/archive/open.ts';
 import { planModel } from '../../procedures/apply/apply.ts';
 import type { Context } from '../../procedures/context.ts';
+import { VERIFICATION_KEY } from '../../procedures/verify/verified.ts';
 import { type Verification, verify } from '../../procedures/verify/verify.ts';
 import { migrateTables } from '../../procedures/sql/migrate.ts';
 import { ageText, plural } from '../../procedures/table.ts';
@@ -127,7 +129,7 @@ export async function play(
     for (const input of inputs) await loadInput(input);
   };
   let loading: Promise<void> | undefined;
-  /** Said once a run: when it first rests. */
+  /** Said when it first rests, and again after an edit. */
   let judged = false;
   const sweeping = async (): Promise<void> => {
     const draw = ([line = state]: readonly string[]): void => void (state = line);
@@ -255,6 +257,9 @@ export async function play(
       before = revision;
       revision = await next;
       next = undefined;
+      // What was compared was made by other code.
+      judged = false;
+      await withRetry(() => services.global.state.deleteAllItemsForPartitionKey(VERIFICATION_KEY), { reads: true });
     }
   }
   for (const errand of errands) await errand();

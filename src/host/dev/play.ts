@@ -192,10 +192,13 @@ export async function play(
   /** What operations do while no host of the run reads, as a rewind does. */
   const errands: (() => Promise<void>)[] = [];
   let called = Promise.withResolvers<void>();
+  /** Their answers wait until a host reads again: what they moved is there then. */
+  const answers: (() => void)[] = [];
+  const answer = (): void => answers.splice(0).forEach((give) => give());
   stage.restBy(async (act) => {
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {
-      errands.push(() => act().then(resolve, reject));
+      errands.push(() => act().then((value) => void answers.push(() => resolve(value)), reject));
       called.resolve();
     });
   });
@@ -230,6 +233,7 @@ export async function play(
         },
         async (app) => {
           runs = true;
+          answer();
           const building = watching && buildAdded({ settings, services, loaded, ...lag, signal: until }, screen);
           try {
             await work(app, until);
@@ -241,6 +245,7 @@ export async function play(
         },
       );
     } catch (error) {
+      answer();
       // A changed pipeline that doesn't start must not end the run.
       if (runs || !before || signal.aborted) throw error;
       screen.line(`The changed pipeline does not start, so the one before runs on: ${messageOf(error)}`);
@@ -263,6 +268,7 @@ export async function play(
     }
   }
   for (const errand of errands) await errand();
+  answer();
   const over = options.once && loaded.pipeline.shards !== undefined;
   const verification = options.once && !over ? await verify(loaded, services, { signal, screen, ...lag }) : null;
   const places = over ? await verifyPlaces({ settings, services, loaded }, { signal, screen, ...lag }) : null;

@@ -70,6 +70,13 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await dialog.getByText('compared with 2 documents of Legacy: 2 differences').waitFor();
     expect(await page.evaluate('((of) => of.scrollWidth - of.clientWidth)(document.querySelector(".said"))')).toBe(0);
     await page.getByText('2 differences from Legacy').waitFor();
+    // A result is said without the table before it.
+    await page.goto(`${url}#/operations`);
+    const result = page.locator('.table', { hasText: 'Started from this dashboard' }).locator('td[data-label=Result]');
+    await result
+      .filter({ hasText: /^Recomputed from/ })
+      .first()
+      .waitFor();
   });
 
   it('a model that is code is drawn, without an error that no document is there', async () => {

@@ -31,7 +31,7 @@ export const operations = {
         { title: 'Progress', cell: (row) => (row.state === 'running' ? far(row) : '–') },
         { title: 'Began', moment: true, cell: ({ startedAt }) => when(startedAt) },
         { title: 'Ended', moment: true, cell: ({ endedAt }) => when(endedAt) },
-        { title: 'Result', cell: ({ text }) => clip(text, 300) },
+        { title: 'Result', cell: ({ text }) => clip(text.split('\n\n').at(-1), 300) },
       ],
     });
     const progress = liveTable({

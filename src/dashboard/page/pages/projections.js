@@ -190,7 +190,7 @@ function shown(of, records, context, load, result) {
     columns: [
       { title: 'Role', cell: ({ role, tone }) => badge(role, tone) },
       { title: 'Version', number: true, cell: ({ version }) => version },
-      { title: 'Content', cell: ({ container, type }) => `${container}/${type}` },
+      { title: 'Content', cell: ({ container, type }) => slashed(`${container}/${type}`) },
       { title: 'Since', moment: true, cell: ({ since }) => when(since) },
       { title: 'Until', moment: true, cell: ({ until }) => when(until) },
     ],

@@ -109,6 +109,18 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     expect(await page.locator('.failure').count()).toBe(0);
   });
 
+  it('beside what a change costs stands what it costs by the model', async () => {
+    const { stage, page } = await opened();
+    const folder = join(import.meta.dirname, '../../src/host/init/template/pipeline');
+    const workspace = { ...workspaceOf(stage), directory: folder, folder };
+    const dashboard = await serve(stage, { workspace: Promise.resolve(workspace) });
+    onTestFinished(() => dashboard[Symbol.asyncDispose]());
+    await page.goto(`${dashboard.url}#/projections`);
+    const cell = page.locator('tr', { hasText: 'days@1' }).locator('td[data-label="By the model"]');
+    await cell.filter({ hasText: /\d/ }).waitFor();
+    expect(await cell.textContent()).toMatch(/^\d+$/);
+  });
+
   it('a page that the pipeline has nothing for is not there', async () => {
     const { page } = await opened();
     const titles = (): Promise<string[]> => page.locator('#pages a').allTextContents();
@@ -129,7 +141,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
       route.fulfill({ json: { ok: true, result: [row, { ...row, tenant: EVIL }, damaged] } }),
     );
     const named = { projection: 'completed-order-history@12', tenant: '0f8fad5b-d9cb-469f-a165-70867728950e' };
-    const fault = { code: 'blob-missing', what: `${'No blob is stored. '.repeat(9)}`, blob: 'x'.repeat(120) };
+    const fault = { code: 'blob-missing', what: 'No blob is stored. '.repeat(9), blob: 'x'.repeat(120) };
     const damaged = { ...row, ...named, archived: 12_345_678, blobs: null, bytes: null, fault };
     const answer = { ok: true, result: [], text: '7 documents are back', plan: { steps: ['read 2 blobs'], ru: 0 } };
     const asked: unknown[] = [];

@@ -426,16 +426,6 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     expect(await violations(page)).toEqual([]);
   });
 
-  it('beside what a change costs stands what it costs by the model', async () => {
-    const folder = join(import.meta.dirname, '../../src/host/init/template/pipeline');
-    const workspace = { ...workspaceOf(stage), directory: folder, folder };
-    await using second = await serve(stage, { workspace: Promise.resolve(workspace) });
-    const page = await open('now');
-    await page.goto(`${second.url}#/projections`);
-    const cell = page.locator('tr', { hasText: 'days@1' }).locator('td[data-label="By the model"]');
-    await cell.filter({ hasText: /\d/ }).waitFor();
-  });
-
   it('the page asks for a token, and shows that it is disconnected', async () => {
     const second = await serve(stage, { tokens: { reader: 'reader-0123456789' } });
     const page = await open('now');

@@ -12,6 +12,7 @@ export interface EmbeddedPostgres extends AsyncDisposable {
 }
 
 const CONNECTIONS = 100;
+export const INSTALL = '`npm install --save-dev @electric-sql/pglite @electric-sql/pglite-socket`';
 
 export interface EmbeddedPostgresOptions {
   /** Absent: in memory. */
@@ -86,7 +87,7 @@ async function load() {
     return { PGlite, PGLiteSocketServer };
   } catch (cause) {
     throw sharedError('missing', 'The embedded PostgreSQL is not installed', {
-      hint: 'Install it with `npm install --save-dev @electric-sql/pglite @electric-sql/pglite-socket`, or let `dev` use servers of your own: `POSTGRES_URL`, `JOBS_URL`.',
+      hint: `Install it with ${INSTALL}.`,
       cause,
     });
   }

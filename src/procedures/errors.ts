@@ -32,7 +32,7 @@ export const OPERATIONS_ERRORS = {
   ),
   'lease-host-running': {
     meaning: 'A host wrote a lease while the command needed all hosts stopped.',
-    hint: 'Disable the function, or stop every instance of the service, then run the command again. A service scaled to zero is not stopped: it can start again. `millrace dev` rewinds by its dashboard, while it runs.',
+    hint: 'Disable the function, or stop every instance of the service, then run the command again. A service scaled to zero is not stopped: it can start again. To rewind a running `millrace dev`, press Rewind on the page Feeds of its dashboard.',
   },
   'lease-unexplained': usage(
     'A document is not a lease of a format that Millrace knows.',

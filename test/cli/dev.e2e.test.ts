@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CosmosClient } from '@azure/cosmos';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DevSummary } from '../../src/host/dev/play.ts';
 import { millrace } from '../support/process.ts';
@@ -92,12 +93,23 @@ it.each([
 it('`millrace dev` rewinds in place: its host stops for the leases to move, and reads again', async () => {
   await using process = dev();
   const [, url = ''] = await process.until(/Dashboard: (\S+)/);
-  await process.until(/All right[^]*\b135 changes/);
+  const [, account = '', name = ''] = await process.until(
+    /COSMOS='([^']+)'[^]*COSMOS_DATABASE='([^']+)'[^]*All right[^]*\b135 changes/,
+  );
+  const { items } = new CosmosClient(account).database(name).container('leases');
+  const leases = async (): Promise<string[]> => {
+    const { resources } = await items.query<string>('SELECT VALUE c.id FROM c WHERE IS_DEFINED(c.Owner)').fetchAll();
+    return resources.toSorted();
+  };
+  const before = await leases();
+  expect(before).toContainEqual(expect.stringContaining('.Orders.'));
   const input = { container: 'Orders', to: 'beginning' };
   const looked = await post(url, '/api/run/leases/rewind', { input, dryRun: true });
   expect(looked.body).toMatchObject({ plan: { steps: expect.arrayContaining(['stop the host of this run']) } });
   const { status, body } = await post(url, '/api/run/leases/rewind', { input, once: 'rewind-once' });
   expect([status, body]).toMatchObject([200, { result: { moved: [{ to: 'beginning' }] } }]);
+  // The lease that was deleted is there again when the answer comes.
+  expect(await leases()).toEqual(before);
   await process.until(/The host was stopped for a command, and starts again\.[^]*\b2\d\d changes/);
   process.kill('SIGINT');
   expect((await process.ended).code).toBe(130);

@@ -70,6 +70,13 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await dialog.getByText('compared with 2 documents of Legacy: 2 differences').waitFor();
     expect(await page.evaluate('((of) => of.scrollWidth - of.clientWidth)(document.querySelector(".said"))')).toBe(0);
     await page.getByText('2 differences from Legacy').waitFor();
+    // A result is said without the table before it.
+    await page.goto(`${url}#/operations`);
+    const result = page.locator('.table', { hasText: 'Started from this dashboard' }).locator('td[data-label=Result]');
+    await result
+      .filter({ hasText: /^Recomputed from/ })
+      .first()
+      .waitFor();
   });
 
   it('a model that is code is drawn, without an error that no document is there', async () => {
@@ -102,6 +109,18 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     expect(await page.locator('.failure').count()).toBe(0);
   });
 
+  it('beside what a change costs stands what it costs by the model', async () => {
+    const { stage, page } = await opened();
+    const folder = join(import.meta.dirname, '../../src/host/init/template/pipeline');
+    const workspace = { ...workspaceOf(stage), directory: folder, folder };
+    const dashboard = await serve(stage, { workspace: Promise.resolve(workspace) });
+    onTestFinished(() => dashboard[Symbol.asyncDispose]());
+    await page.goto(`${dashboard.url}#/projections`);
+    const cell = page.locator('tr', { hasText: 'days@1' }).locator('td[data-label="By the model"]');
+    await cell.filter({ hasText: /\d/ }).waitFor();
+    expect(await cell.textContent()).toMatch(/^\d+$/);
+  });
+
   it('a page that the pipeline has nothing for is not there', async () => {
     const { page } = await opened();
     const titles = (): Promise<string[]> => page.locator('#pages a').allTextContents();
@@ -119,8 +138,11 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     const stored = { archived: 7, blobs: 2, documents: 7, bytes: 900 };
     const row = { projection: 'orders-cold@1', tenant: 's1', period: '2026-01', ...stored };
     await page.route('**/api/run/archive/list', (route) =>
-      route.fulfill({ json: { ok: true, result: [row, { ...row, tenant: EVIL }] } }),
+      route.fulfill({ json: { ok: true, result: [row, { ...row, tenant: EVIL }, damaged] } }),
     );
+    const named = { projection: 'completed-order-history@12', tenant: '0f8fad5b-d9cb-469f-a165-70867728950e' };
+    const fault = { code: 'blob-missing', what: 'No blob is stored. '.repeat(9), blob: 'x'.repeat(120) };
+    const damaged = { ...row, ...named, archived: 12_345_678, blobs: null, bytes: null, fault };
     const answer = { ok: true, result: [], text: '7 documents are back', plan: { steps: ['read 2 blobs'], ru: 0 } };
     const asked: unknown[] = [];
     await page.route('**/api/run/archive/restore', (route) => {
@@ -129,6 +151,14 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     });
     await withStatus(page, ARCHIVED);
     await page.goto(`${url}#/data`);
+    await page.getByText('blob-missing').waitFor();
+    for (const width of [1160, 1280, 1920, 390]) {
+      await page.setViewportSize({ width, height: 860 });
+      const fits = await page.evaluate(
+        `({ cut: [...document.querySelectorAll('.table')].filter((of) => of.scrollWidth > of.clientWidth).length, lines: new Set([...document.querySelectorAll('.table button')].map((of) => of.offsetHeight)).size, high: document.querySelector('.table button').offsetHeight < 45 })`,
+      );
+      expect({ width, fits }).toEqual({ width, fits: { cut: 0, lines: 1, high: true } });
+    }
     await page.getByRole('button', { name: 'Restore 2026-01 of s1 from orders-cold' }).click();
     await page.getByRole('dialog').getByText('read 2 blobs').waitFor();
     expect(await violations(page)).toEqual([]);

@@ -113,7 +113,11 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     const row = page.locator('tr', { hasText: /change(s)? parked/ }).first();
     await row.getByRole('button', { name: /^Redrive the dead letters of/ }).click();
     await page.getByRole('dialog').getByRole('listitem').first().waitFor();
-    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    // A dialog is of its page.
+    await page.goto(`${dashboard.url}#/feeds`);
+    await page.locator('h1', { hasText: 'Feeds' }).waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.goBack();
     await row.locator('a').first().click();
     await page.locator('h1', { hasText: 'Dead letters' }).waitFor();
   });

@@ -37,8 +37,8 @@ export const archive = listed({
       empty: '',
       key: ({ place, projection, tenant, period }) => `${place} ${projection} ${tenant} ${period}`,
       columns: [
-        { title: 'Archive', cell: ({ projection }) => projection },
-        { title: 'Tenant', cell: ({ tenant }) => clip(tenant, 60) },
+        { title: 'Archive', word: true, cell: ({ projection }) => projection },
+        { title: 'Tenant', word: true, cell: ({ tenant }) => clip(tenant, 60) },
         { title: 'Month', cell: ({ period }) => period },
         sizeBar(rows, ({ tenant, period }) => `${tenant}, ${period}`),
         { title: 'Size', number: true, cell: (row) => bytes(row.bytes) },
@@ -46,7 +46,10 @@ export const archive = listed({
         { title: 'Blobs', number: true, cell: ({ blobs }) => count(blobs) },
         {
           title: 'Fault',
-          cell: ({ fault }) => (fault ? badge(fault.why ?? fault.message ?? 'unreadable', 'bad') : '–'),
+          cell: ({ fault }) =>
+            fault
+              ? { sign: fault.what, node: () => h('span', {}, badge(fault.code, 'bad').node(), ` ${fault.what}`) }
+              : '–',
         },
         ...(context.can('archive restore') ? [{ title: 'Action', cell: (row) => restore(row, context, load) }] : []),
       ],

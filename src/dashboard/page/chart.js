@@ -35,8 +35,8 @@ export function chart(label, series) {
         // The last time of day stands half beyond its line.
         padding: [null, 2.5 * rem, null, null],
         cursor: { drag: { x: false, y: false } },
-        // The heading names a single line.
-        legend: { live: false, show: series.length > 1 },
+        // The heading names the line.
+        legend: { show: false },
         scales: {
           x: { range: () => span(points[0]) },
           y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, (high ?? 0) * 1.1)] },

@@ -13,7 +13,7 @@ export function rate(value) {
 /** Seconds as the largest two units. */
 export function duration(seconds) {
   if (typeof seconds !== 'number' || !Number.isFinite(seconds)) return '–';
-  if (seconds < 1) return seconds <= 0 ? '0 s' : 'under 1 s';
+  if (seconds < 1) return seconds <= 0 ? '0\u00a0s' : 'under 1\u00a0s';
   const parts = [
     [Math.floor(seconds / 86_400), 'd'],
     [Math.floor(seconds / 3_600) % 24, 'h'],

@@ -45,6 +45,7 @@ function route() {
   const [id = '', ...rest] = location.hash.replace(/^#\/?/, '').split('/');
   const page = PAGES.find((one) => one.id === id) ?? now;
   open.page?.close?.();
+  for (const dialog of document.querySelectorAll('dialog')) dialog.close();
   context.rest = rest.map(decodeURIComponent);
   document.title = `${page.title} – Millrace`;
   const root = h('div', { class: 'page' }, h('h1', { text: page.title }));

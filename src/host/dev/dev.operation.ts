@@ -205,5 +205,5 @@ function formatSummary({
   if (verification) lines.push('', formatVerification(verification));
   for (const { place, verification: of } of places) lines.push('', `── ${place}`, formatVerification(of));
   if (published) lines.push('', formatPublished(published));
-  return [...lines, ...sayParked(parked ?? 0), `${seconds} s`].join('\n');
+  return [...lines, ...sayParked(parked ?? 0), `Ended after ${seconds} s.`].join('\n');
 }

@@ -6,9 +6,11 @@ import { systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Speed, sayRate } from '../../base/speed.ts';
 import { splitPath } from '../../cosmos/paths.ts';
+import { withRetry } from '../../cosmos/retry.ts';
 import { planStorage } from '../../procedures/archive/open.ts';
 import { planModel } from '../../procedures/apply/apply.ts';
 import type { Context } from '../../procedures/context.ts';
+import { VERIFICATION_KEY } from '../../procedures/verify/verified.ts';
 import { type Verification, verify } from '../../procedures/verify/verify.ts';
 import { migrateTables } from '../../procedures/sql/migrate.ts';
 import { ageText, plural } from '../../procedures/table.ts';
@@ -127,7 +129,7 @@ export async function play(
     for (const input of inputs) await loadInput(input);
   };
   let loading: Promise<void> | undefined;
-  /** Said once a run: when it first rests. */
+  /** Said when it first rests, and again after an edit. */
   let judged = false;
   const sweeping = async (): Promise<void> => {
     const draw = ([line = state]: readonly string[]): void => void (state = line);
@@ -190,10 +192,13 @@ export async function play(
   /** What operations do while no host of the run reads, as a rewind does. */
   const errands: (() => Promise<void>)[] = [];
   let called = Promise.withResolvers<void>();
+  /** Their answers wait until a host reads again: what they moved is there then. */
+  const answers: (() => void)[] = [];
+  const answer = (): void => answers.splice(0).forEach((give) => give());
   stage.restBy(async (act) => {
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {
-      errands.push(() => act().then(resolve, reject));
+      errands.push(() => act().then((value) => void answers.push(() => resolve(value)), reject));
       called.resolve();
     });
   });
@@ -228,6 +233,7 @@ export async function play(
         },
         async (app) => {
           runs = true;
+          answer();
           const building = watching && buildAdded({ settings, services, loaded, ...lag, signal: until }, screen);
           try {
             await work(app, until);
@@ -239,6 +245,7 @@ export async function play(
         },
       );
     } catch (error) {
+      answer();
       // A changed pipeline that doesn't start must not end the run.
       if (runs || !before || signal.aborted) throw error;
       screen.line(`The changed pipeline does not start, so the one before runs on: ${messageOf(error)}`);
@@ -255,9 +262,13 @@ export async function play(
       before = revision;
       revision = await next;
       next = undefined;
+      // What was compared was made by other code.
+      judged = false;
+      await withRetry(() => services.global.state.deleteAllItemsForPartitionKey(VERIFICATION_KEY), { reads: true });
     }
   }
   for (const errand of errands) await errand();
+  answer();
   const over = options.once && loaded.pipeline.shards !== undefined;
   const verification = options.once && !over ? await verify(loaded, services, { signal, screen, ...lag }) : null;
   const places = over ? await verifyPlaces({ settings, services, loaded }, { signal, screen, ...lag }) : null;

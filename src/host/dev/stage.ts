@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Settings } from '../../base/settings.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import type { PublishedEvent } from '../../emulator/index.ts';
 import type { Jobs } from '../../jobs/jobs.ts';
 import type { Context } from '../../procedures/context.ts';
@@ -22,7 +23,7 @@ import { startHubs } from './hubs.ts';
 import { type DevJobs, startDevJobs } from './dev-jobs.ts';
 import { hasTables, usesBlobs } from './may-reload.ts';
 import type { Revision } from './watched-pipeline.ts';
-import { isPgliteInstalled, startPglite } from '../../postgres/pglite.ts';
+import { INSTALL, isPgliteInstalled, startPglite } from '../../postgres/pglite.ts';
 
 export interface StageInput extends EmbeddedInput {
   readonly port: number;
@@ -115,6 +116,16 @@ export async function openStage(
     }),
   };
   const services = await openServices(settings);
+  // The first question about jobs starts their datastore, so only the page of jobs asks it: `settings` names no address.
+  let asked: Promise<Jobs> | undefined;
+  const openQueue = async (): Promise<Jobs> => {
+    if (!jobs)
+      throw sharedError('setting-missing', 'Background jobs need the embedded PostgreSQL, which is not installed', {
+        hint: `Run ${INSTALL}, and start \`millrace dev\` again.`,
+      });
+    await jobs.ready();
+    return openJobs(jobs.url, loaded.pipeline);
+  };
   const own: Workspace = {
     directory: workspace.directory,
     folder,
@@ -125,14 +136,13 @@ export async function openStage(
     declared: (of) => (of === folder ? declaredPipeline(of, shown.importer) : workspace.declared(of)),
     services: async () => services,
     tables: () => tables ?? workspace.tables(),
-    jobs: () => workspace.jobs(),
+    jobs: once(() => (asked = openQueue())),
     whileHostsRest: (act) => rest(act),
     close: async () => undefined,
   };
   // A new project hasn't its packages, and must not see an error of something that it has never asked for.
-  const isEmbedded = isPgliteInstalled();
   const jobs: DevJobs | undefined =
-    options.once || !isEmbedded
+    options.once || !isPgliteInstalled()
       ? undefined
       : await startDevJobs({
           folder: folderOf('jobs'),
@@ -140,21 +150,12 @@ export async function openStage(
           registry,
           workspace: { ...own, settings: () => ({ ...settings, jobsUrl: jobs?.url ?? '' }) },
         });
-  // The first question about jobs starts their datastore, so only the page of jobs asks it: `settings` names no address.
-  let asked: Promise<Jobs> | undefined;
-  const open = async (of: DevJobs): Promise<Jobs> => {
-    await of.ready();
-    return openJobs(of.url, loaded.pipeline);
-  };
   if (jobs) screen.line(exportLine('JOBS_URL', jobs.url));
-  else if (!isEmbedded && !options.once)
-    screen.line(
-      'For background jobs: `npm install --save-dev @electric-sql/pglite @electric-sql/pglite-socket`, or JOBS_URL.',
-    );
+  else if (!options.once) screen.line(`For background jobs: ${INSTALL}.`);
   return {
     settings: jobs ? { ...settings, jobsUrl: jobs.url } : settings,
     services,
-    workspace: jobs ? { ...own, jobs: once(() => (asked = open(jobs))) } : own,
+    workspace: own,
     loaded,
     bind: (changed) => bound(changed, opened).loaded,
     show: (changed) => void (shown = changed),

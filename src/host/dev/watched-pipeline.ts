@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { until } from '../../base/until.ts';
 import { type Importer, freshImporter } from '../../runtime/pipeline/fresh-import.ts';
 import { loadPipeline } from '../../runtime/pipeline/load-pipeline.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
@@ -40,15 +41,7 @@ export class WatchedPipeline implements Disposable {
 
   /** Resolves with the names of the files that changed since the last call, once there are some. */
   async changed(signal: AbortSignal): Promise<string[]> {
-    const stopped = Promise.withResolvers<never>();
-    const stop = (): void => stopped.reject(signal.reason);
-    signal.throwIfAborted();
-    signal.addEventListener('abort', stop, { once: true });
-    try {
-      await Promise.race([this.#noticed.promise, stopped.promise]);
-    } finally {
-      signal.removeEventListener('abort', stop);
-    }
+    await until(this.#noticed.promise, signal);
     const names = [...this.#changed].map((file) => basename(file));
     this.#changed.clear();
     this.#noticed = Promise.withResolvers();

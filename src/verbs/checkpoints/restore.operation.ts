@@ -70,6 +70,6 @@ export const checkpointsRestore = defineOperation({
       ? `Every lease is already at its position of ${name}.`
       : [
           ...moved.map(({ text }) => text),
-          `${plural(moved.length, 'lease')} moved to ${name}. Start the hosts that you stopped.`,
+          `${plural(moved.length, 'lease')} moved to ${name}. Hosts that you stopped can start again.`,
         ].join('\n'),
 });

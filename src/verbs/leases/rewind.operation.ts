@@ -100,7 +100,7 @@ export const leasesRewind = defineOperation({
       ? `Every lease is already at ${to} or before it.`
       : [
           ...moved.map(({ text }) => text),
-          `${plural(moved.length, 'lease')} rewound. Start the hosts that you stopped${foreign ? hintFor(to) : ''}.`,
+          `${plural(moved.length, 'lease')} rewound. Hosts that you stopped can start again${foreign ? hintFor(to) : ''}.`,
         ].join('\n'),
 });
 

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, inject, it } from 'vitest';
 import type { DevSummary } from '../../../src/host/dev/play.ts';
 import { type Millrace, millrace } from '../../support/process.ts';
 import { SHOP } from '../../support/stage.ts';
+import { post } from '../../dashboard/served.ts';
 
 let directory: string;
 /** A project of its own that has installed this package. */
@@ -74,14 +75,21 @@ it('`dev` goes over to a changed pipeline, keeps the data, loses nothing, and st
     expect(refused).toMatch(/days@1 has written data that doesn't fit: measures\.most/);
     await changed(dev, () => edit('pipeline.ts', 'most: (q) => q.max((order) => order.cents), ', ''), /reloaded/);
     await changed(dev, () => edit('workload.ts', '\n', '\n\n'), /workload\.ts changed\. What is loaded stays/);
+    const [, url = ''] = await dev.until(/Dashboard: (\S+)/);
     await dev.until(/105 documents loaded/);
+    await dev.until(/All right/);
     // What was loaded stays as it was.
     const contradicted = await changed(dev, () => edit('pipeline.ts', 'cents: order.cents,', 'cents: 7,'), /reloaded/);
     expect(contradicted).toContain('(changed: summaries@1)');
     expect(contradicted).toMatch(/error G2 .*summaries computes cents 7, but the example \S+ has \d+/);
+    // The comparison before was with other code.
+    await dev.until(/compared with \d+ sink documents: \d+ differences/);
+    const { body } = await post(url, '/api/run/status', {});
+    expect(body['result']).toMatchObject({ verified: { differences: { 'summaries@1': expect.any(Number) } } });
     await changed(dev, () => edit('pipeline.ts', 'cents: 7,', 'cents: order.cents,'), /changed: summaries@1/);
     dev.kill('SIGINT');
     expect((await dev.ended).code).toBe(130);
+    expect(dev.stdout).toMatch(/\nEnded after [\d.]+ s\.\n$/);
   }
   await using once = millrace(['dev', '--once', '--json', '--data', 'data'], { directory });
   await once.ended;

@@ -166,6 +166,9 @@ describe('rewinding a foreign host’s leases', () => {
     expect(error).toMatchObject({ code: 'lease-host-running', message: expect.stringContaining(host.owner) as string });
     expect(error.message).toContain('Nothing was overwritten');
     expect(error.hint).toContain('scaled to zero is not stopped');
+    expect(error.hint).toContain(
+      'To rewind a running `millrace dev`, press Rewind on the page Feeds of its dashboard.',
+    );
     expect(positions(await world.documents(prefix))).toEqual(before);
     expect((await world.audit()).map(({ verb, outcome }) => [verb, outcome])).toEqual([['leases rewind', 'failed']]);
   });

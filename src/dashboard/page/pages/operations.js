@@ -1,6 +1,6 @@
 // What was started here, the background jobs, migrations and builds in progress, and who changed what.
 import { placesOf } from '../api.js';
-import { badge, failure, h, link, liveTable, loading, toProjection, when } from '../dom.js';
+import { badge, coded, failure, h, link, liveTable, loading, toProjection, when } from '../dom.js';
 import { clip, count } from '../format.js';
 import { movesOf } from '../moves.js';
 import { far } from '../runs.js';
@@ -26,12 +26,12 @@ export const operations = {
       key: ({ id }) => id,
       columns: [
         { title: 'Operation', cell: ({ operation }) => named(operation) },
-        { title: 'Input', cell: ({ input }) => clip(input, 100) },
+        { title: 'Input', word: true, cell: ({ input }) => clip(input, 100) },
         { title: 'State', cell: ({ state }) => badge(state, TONES[state]) },
         { title: 'Progress', cell: (row) => (row.state === 'running' ? far(row) : '–') },
         { title: 'Began', moment: true, cell: ({ startedAt }) => when(startedAt) },
         { title: 'Ended', moment: true, cell: ({ endedAt }) => when(endedAt) },
-        { title: 'Result', cell: ({ text }) => clip(text, 300) },
+        { title: 'Result', cell: ({ text }) => clip(text.split('\n\n').at(-1), 300) },
       ],
     });
     const progress = liveTable({
@@ -75,7 +75,7 @@ async function show(node, context, operation, input, tableOf) {
     // Not to have set it up is no failure.
     node.replaceChildren(
       error.code === 'setting-missing'
-        ? h('p', { class: 'empty', text: `${operation} has nothing to show. ${error.message}.` })
+        ? h('p', { class: 'empty' }, `${operation} has nothing to show. ${error.message}. `, coded(error.hint ?? ''))
         : failure({ ...error, message: `${operation}: ${error.message}` }),
     );
   }

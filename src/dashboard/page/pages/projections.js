@@ -125,7 +125,7 @@ function openAll(root, context) {
       else if (unknown) show([]);
       if (!context.can('model cost')) return;
       const { result: cost } = await context.run('model cost');
-      for (const of of cost.profiles?.[0]?.projections ?? []) planned.set(of.name.split('@')[0], of.ru);
+      for (const of of cost.projections) planned.set(of.name.split('@')[0], of.ru);
       if (flow) table.update(rows);
     } catch (error) {
       // A model that is code states no costs.
@@ -190,7 +190,7 @@ function shown(of, records, context, load, result) {
     columns: [
       { title: 'Role', cell: ({ role, tone }) => badge(role, tone) },
       { title: 'Version', number: true, cell: ({ version }) => version },
-      { title: 'Content', cell: ({ container, type }) => `${container}/${type}` },
+      { title: 'Content', cell: ({ container, type }) => slashed(`${container}/${type}`) },
       { title: 'Since', moment: true, cell: ({ since }) => when(since) },
       { title: 'Until', moment: true, cell: ({ until }) => when(until) },
     ],

@@ -20,6 +20,7 @@ const QUIET_MS = 30_000;
 const PATIENCE_MS = 120_000;
 const BURST_MS = 50;
 const POISON = 'poison';
+const MOST_RESTARTS = 20;
 
 export interface Calm {
   readonly changesPerSecond: number;
@@ -58,10 +59,10 @@ export async function calm(participant: Participant, place: Place, orders: numbe
   const seen: number[] = [];
   await using summaries = new Tail(database.container('Summaries'), (_id, _turn, at) => seen.push(at));
   await using totals = new Tail(database.container('Totals'));
-  const child = participant.start(place);
+  const child = new Restarted(() => participant.start(place));
   const wrong = await settled(child, place.stage, written, [summaries, totals]);
   const after = (await place.stage.usage()).stats;
-  await killed(child);
+  await child.kill();
   const [first = 0, last = 0] = [seen[0], seen.at(-1)];
   const rows = seen.filter((at) => at > first).length;
   const requestsOf = ({ requests: of }: typeof after): number =>
@@ -94,14 +95,14 @@ export async function adverse(
   const writing = writer.run();
   for (let life = 0; life < kills; life++) {
     const startedAt = performance.now();
-    const child = participant.start(place);
+    const child = new Restarted(() => participant.start(place));
     const late = AbortSignal.timeout(PATIENCE_MS / 4);
     while (!(summaries.lastAt > startedAt || late.aborted)) await delay(5);
     await delay(random.int(1_000));
-    await killed(child);
+    await child.kill();
     writer.next();
   }
-  const child = participant.start(place);
+  const child = new Restarted(() => participant.start(place));
   await writing;
   await stage.faults({});
   const sentinels = Array.from({ length: LAST }, (_, n) => order('b', orders + n));
@@ -111,7 +112,7 @@ export async function adverse(
   while (missing() > 0 && !late.aborted) await delay(20);
   const stuck = missing();
   const wrong = await settled(child, stage, [...writer.written.values()], [summaries, totals]);
-  await killed(child);
+  await child.kill();
   return {
     wrong,
     ...writer.waits(),
@@ -204,7 +205,7 @@ class Writer {
  * The charge is that of looking.
  */
 async function settled(
-  child: ChildProcess,
+  child: Restarted,
   { database }: Stage,
   written: Iterable<Order>,
   [summaries, totals]: readonly [Tail, Tail],
@@ -214,18 +215,39 @@ async function settled(
     charge += wrong.charge;
     const quietMs = Math.max(Math.min(summaries.quietMs(), totals.quietMs()), summaries.quietMs() - QUIET_MS);
     if (wrong.summaries + wrong.totals === 0 || quietMs > QUIET_MS) return { ...wrong, charge };
-    assertAlive(child);
+    child.assertAlive();
     await delay(1_000);
   }
 }
 
-function assertAlive({ exitCode, signalCode }: ChildProcess): void {
-  if (exitCode !== null || signalCode !== null)
-    throw new Error(`A participant ended by itself, with ${exitCode ?? signalCode}`);
-}
+/** A process that is started again when it ends by itself, as an orchestrator does. */
+class Restarted {
+  readonly #start: () => ChildProcess;
+  #child: ChildProcess;
+  #left = MOST_RESTARTS;
+  #over = false;
 
-async function killed(child: ChildProcess): Promise<void> {
-  assertAlive(child);
-  child.kill('SIGKILL');
-  await once(child, 'exit');
+  constructor(start: () => ChildProcess) {
+    this.#start = start;
+    this.#child = this.#begin();
+  }
+
+  #begin(): ChildProcess {
+    return this.#start().once('exit', () => {
+      if (!this.#over && this.#left-- > 0) this.#child = this.#begin();
+    });
+  }
+
+  assertAlive(): void {
+    const { exitCode, signalCode } = this.#child;
+    if (exitCode !== null || signalCode !== null)
+      throw new Error(`A participant ends by itself again and again, with ${exitCode ?? signalCode}`);
+  }
+
+  async kill(): Promise<void> {
+    this.assertAlive();
+    this.#over = true;
+    this.#child.kill('SIGKILL');
+    await once(this.#child, 'exit');
+  }
 }

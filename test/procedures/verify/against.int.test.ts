@@ -140,7 +140,7 @@ it('a source document that a function refuses is named with its reason, and the 
   await legacy(world, [{ id: 'any', tenant: 'x', storeId: 's0', day: '2026-01-01', orders: 1, cents: 100 }]);
   const asked = { name: 'days', against: 'Legacy', ignore: 'tenant' };
   const { ok, value, text } = await world.run(projectionsVerify, asked);
-  const message = "Cannot read properties of null (reading 'slice')";
+  const message = "Cannot read properties of null (reading 'slice') (test/fixtures/shop/pipeline.ts:24:74)";
   expect({ ok, value }).toMatchObject({
     ok: false,
     value: {

@@ -117,7 +117,7 @@ export async function readVerified(
   }
 }
 
-/** The last comparison of each projection with a copy that a team keeps by hand. */
+/** The last comparison with each copy that a team keeps by hand. */
 export async function readAgainst(state: Container, pipeline: string, signal: AbortSignal): Promise<Verified[]> {
   const query = 'SELECT * FROM c WHERE STARTSWITH(c.id, @id)';
   const asked = { query, parameters: [{ name: '@id', value: idOf(pipeline, 'against~') }] };

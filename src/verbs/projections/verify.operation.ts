@@ -2,6 +2,7 @@ import type { Container } from '@azure/cosmos';
 import { z } from 'zod';
 import { flag, named, optional } from '../flags.ts';
 import { systemClock } from '../../base/clock.ts';
+import { digest } from '../../base/json.ts';
 import { absent, failureOf } from '../../cosmos/failure.ts';
 import { audited } from '../../procedures/journal/runs.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
@@ -68,7 +69,7 @@ async function verifyBeside(
 ): Promise<Verification | undefined> {
   const { loaded, services, settings, signal } = await partsOf(context);
   const against = await againstOf(asked, context.workspace.directory);
-  const kind = `against~${splitId(name).name}` as const;
+  const kind = `against~${splitId(name).name}~${digest(asked.against)}` as const;
   const own = verifiedName(loaded.pipeline, services.place);
   const { clock = systemClock, screen } = context;
   const last = due ? await readVerified(services.global.state, own, kind).catch(absent) : undefined;

@@ -15,6 +15,7 @@ import { askedTenant, tenantInput } from '../../procedures/tenants/tenant-flag.t
 import { splitId } from '../../procedures/projections/choose.ts';
 import { RU_A_READ, estimate } from '../../procedures/projections/estimate.ts';
 import { againstOf, verifyAgainst } from '../../procedures/verify/against.ts';
+import { readDiscarded } from '../../procedures/verify/discarded.ts';
 import { leftMeanwhile } from '../../procedures/verify/moved-meanwhile.ts';
 import { beyondOf } from '../../procedures/verify/verify-beyond.ts';
 import { othersOf } from '../../procedures/verify/verify-others.ts';
@@ -59,7 +60,14 @@ const verifyWith = async (
   // The tables have the rows of all places and tenants.
   const whole = ofTenant === undefined && sample === undefined && loaded.pipeline.part?.place !== 'shard';
   const orphans = whole ? await readOrphans(loaded, () => context.workspace.tables(), { only, signal }) : [];
-  return { ...result, ...(moved.length > 0 && { moved }), ...(orphans.length > 0 && { orphans }) };
+  const differing = new Set(result.differences.flatMap(({ projections }) => projections));
+  const discarded = differing.size > 0 ? await readDiscarded(services.global.state, differing, signal) : [];
+  return {
+    ...result,
+    ...(moved.length > 0 && { moved }),
+    ...(orphans.length > 0 && { orphans }),
+    ...(discarded.length > 0 && { discarded }),
+  };
 };
 
 /** With a copy that a team keeps by hand; the result is stored for `status`. Undefined: it isn't due. */

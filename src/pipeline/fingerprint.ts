@@ -1,7 +1,9 @@
 // The parts of a declaration that must not change while its version stays the same: where its documents lie, and the
 // state that later changes are added to.
 import { canonical, digest, isObject } from '../base/json.ts';
-import { type Model, examplesOf, keyPathsOf, exampleValueAt } from '../model/model.ts';
+import { near } from '../base/near.ts';
+import { type Model, examplesOf, keyPathsOf, exampleValueAt, typeOf } from '../model/model.ts';
+import { ref } from './declaration.ts';
 import { typeRules } from './discriminator.ts';
 import {
   type CopySpec,
@@ -17,6 +19,7 @@ import type { MeasureSpec } from './builders/measures.ts';
 import { joinedExample } from './joined-examples.ts';
 import { type Column, layoutOf } from './tables/layout.ts';
 import { aggregateId, sinkDocumentId } from './sink-id.ts';
+import { attempt } from './watched.ts';
 
 /** What is held if its declaration changes under its version. */
 export type FingerprintedSpec = ProjectionSpec | EmbedSpec | TableSpec;
@@ -64,6 +67,22 @@ export function incompatibilities(before: Fingerprint, now: Fingerprint): string
   return moved
     ? [...parts, `the document of an example was ${lay(before.places[moved[0]])} and is now ${lay(moved[1])}`]
     : parts;
+}
+
+/** Of an aggregate: the first name that its sink's type lacks, where it has one like it. Ends with a space; empty: none. */
+export function misspelt(spec: FingerprintedSpec, model: Model): string {
+  if (spec.kind !== 'aggregate') return '';
+  const fields = Object.keys(typeOf(model, spec.into)?.fields ?? {});
+  const groups = examplesOf(model, spec.from)
+    .slice(0, 1)
+    .flatMap((example) => attempt(() => rowsOf(spec, { ...example }, {})) ?? []);
+  const names = [...Object.keys(spec.measures), ...groups.flatMap(Object.keys)];
+  const unwritten = fields.filter((field) => !names.includes(field));
+  for (const name of names) {
+    const meant = fields.includes(name) ? undefined : near(name, unwritten);
+    if (meant !== undefined) return `Correct ${name} first: ${ref(spec.into)} has ${meant}. `;
+  }
+  return '';
 }
 
 /** Descends to the members that differ: of twenty measures it names the new one only. */

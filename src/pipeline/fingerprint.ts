@@ -11,6 +11,7 @@ import {
   type EmbedSpec,
   type Pipeline,
   type ProjectionSpec,
+  type SourceRef,
   type SourceRules,
   type TableSpec,
   lacksJoined,
@@ -140,20 +141,23 @@ function tableParts(
   };
 }
 
-/** Which examples have a row. */
-function rowsFor(spec: TableSpec, model: Model, rules: readonly SourceRules[]): Record<string, string> {
-  const { upcast } = typeRules(rules, spec.from);
-  const places: Record<string, string> = {};
-  for (const example of examplesOf(model, spec.from).slice(0, MOST_EXAMPLES)) {
-    try {
-      const doc = upcast ? upcast(example) : { ...example };
-      places[digest(example)] = (spec.where?.(doc) ?? true) ? 'a row' : 'no row';
-    } catch {
-      // As above.
-    }
-  }
-  return places;
+/** What is said of the first examples. One that a function throws on doesn't show where its document lies. */
+function ofExamples(
+  from: SourceRef,
+  model: Model,
+  rules: readonly SourceRules[],
+  say: (doc: Doc, example: Doc) => readonly [key: unknown, place: string],
+): Record<string, string> {
+  const { upcast } = typeRules(rules, from);
+  const said = examplesOf(model, from)
+    .slice(0, MOST_EXAMPLES)
+    .map((example) => attempt(() => say(upcast ? upcast(example) : { ...example }, example)));
+  return Object.fromEntries(said.flatMap((one) => (one ? [[digest(one[0]), one[1]]] : [])));
 }
+
+/** Which examples have a row. */
+const rowsFor = ({ from, where }: TableSpec, model: Model, rules: readonly SourceRules[]): Record<string, string> =>
+  ofExamples(from, model, rules, (doc, example) => [example, (where?.(doc) ?? true) ? 'a row' : 'no row']);
 
 /** A contribution stores the values of each measure, so stored contributions lack the values of a new measure. */
 const measureForm = ({ kind, ...options }: MeasureSpec): unknown => [
@@ -166,22 +170,15 @@ const mapValues = <T>(of: Readonly<Record<string, T>>, map: (value: T) => unknow
 
 function placesOf(spec: ProjectionSpec, model: Model, rules: readonly SourceRules[]): Record<string, string> {
   const keyPaths = keyPathsOf(model, spec.into.container);
-  const { upcast } = typeRules(rules, spec.from);
-  const places: Record<string, string> = {};
-  for (const example of examplesOf(model, spec.from).slice(0, MOST_EXAMPLES)) {
-    try {
-      const doc = upcast ? upcast(example) : { ...example };
-      const joined = spec.kind === 'copy' ? joinedOf(spec, model, doc) : {};
-      const rows = rowsOf(spec, doc, joined);
-      // Without rows too: another `where` leaves what is there where it is, until it is written again.
-      places[digest(Object.values(joined).some((of) => of) ? [example, joined] : example)] = canonical(
-        rows.map((row) => [...keyPaths.map((path) => exampleValueAt(row, path) ?? null), row['id']]),
-      );
-    } catch {
-      // If a function throws on an example, the example doesn't show where its document lies.
-    }
-  }
-  return places;
+  return ofExamples(spec.from, model, rules, (doc, example) => {
+    const joined = spec.kind === 'copy' ? joinedOf(spec, model, doc) : {};
+    const places = rowsOf(spec, doc, joined).map((row) => [
+      ...keyPaths.map((path) => exampleValueAt(row, path) ?? null),
+      row['id'],
+    ]);
+    // Without rows too: another `where` leaves what is there where it is, until it is written again.
+    return [Object.values(joined).some((of) => of) ? [example, joined] : example, canonical(places)];
+  });
 }
 
 /** Only documents that a copy waits for may determine its place. */

@@ -2,38 +2,23 @@
 import type { Container } from '@azure/cosmos';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { plural } from '../table.ts';
+import { countBy } from './not-compared.ts';
 
-/** Of one projection. */
-export interface DiscardedLetters {
-  readonly projection: string;
-  readonly letters: number;
-  /** When the last was discarded. ISO 8601 UTC. */
-  readonly last: string;
-}
-
-interface Discard {
-  readonly at: string;
-  readonly discarded?: readonly { readonly projection: string }[];
-}
-
-/** From the audit: the discarded letters of each of the projections. */
+/** From the audit: the number of discarded letters of each of the projections. */
 export async function readDiscarded(
   state: Container,
   projections: ReadonlySet<string>,
   signal: AbortSignal,
-): Promise<DiscardedLetters[]> {
+): Promise<Record<string, number>> {
   const query =
-    "SELECT c.at, c.result.discarded FROM c WHERE c.kept AND c.verb = 'dead-letters discard' AND c.outcome = 'done' ORDER BY c.id";
-  const found = new Map<string, DiscardedLetters>();
-  for await (const { at, discarded = [] } of fetchAll<Discard>(state, query, signal, { partitionKey: 'runs' }))
-    for (const { projection } of discarded)
-      if (projections.has(projection))
-        found.set(projection, { projection, letters: (found.get(projection)?.letters ?? 0) + 1, last: at });
-  return [...found.values()];
+    "SELECT VALUE letter.projection FROM c JOIN letter IN c.result.discarded WHERE c.kept AND c.verb = 'dead-letters discard'";
+  const options = { partitionKey: 'runs', anyFormat: true };
+  const names = await Array.fromAsync(fetchAll<string>(state, query, signal, options));
+  return countBy(names.filter((name) => projections.has(name)));
 }
 
-export const sayDiscarded = (discarded: readonly DiscardedLetters[] = []): string[] =>
-  discarded.map(
-    ({ projection, letters, last }) =>
-      `  Discarded by hand: ${plural(letters, 'dead letter')} of ${projection}, the last ${last.slice(0, 19)}Z. What such a change would have written is missing or old. \`millrace audit\` says who and why.`,
+export const sayDiscarded = (discarded: Readonly<Record<string, number>> = {}): string[] =>
+  Object.entries(discarded).map(
+    ([projection, count]) =>
+      `  Discarded by hand: ${plural(count, 'dead letter')} of ${projection}. What such a change would have written is missing or old. \`millrace audit\` says who and why.`,
   );

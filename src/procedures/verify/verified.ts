@@ -122,12 +122,8 @@ export async function readAgainst(state: Container, pipeline: string, signal: Ab
   const query = 'SELECT * FROM c WHERE STARTSWITH(c.id, @id)';
   const asked = { query, parameters: [{ name: '@id', value: idOf(pipeline, 'against~') }] };
   const options = { partitionKey: VERIFICATION_KEY, anyFormat: true };
-  const found: Verified[] = [];
-  for await (const stored of fetchAll(state, asked, signal, options)) {
-    const { data } = schema.safeParse(stored);
-    if (data) found.push(data);
-  }
-  return found;
+  const stored = await Array.fromAsync(fetchAll(state, asked, signal, options));
+  return stored.flatMap((one) => schema.safeParse(one).data ?? []);
 }
 
 export const sayAgainst = ({ at, different, compared, against, left = [] }: Verified): string => {

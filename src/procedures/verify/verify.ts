@@ -17,7 +17,7 @@ import { comparedHere } from '../projections/over-shards.ts';
 import { type MovedKeys, sayMoved } from './moved-meanwhile.ts';
 import { type NotCompared, notComparedOf, sayNotCompared } from './not-compared.ts';
 import { type Beyond, beyondOf, notByShard, notInPart, notVerifiable } from './verify-beyond.ts';
-import { type DiscardedLetters, sayDiscarded } from './discarded.ts';
+import { sayDiscarded } from './discarded.ts';
 import { type Orphans, sayOrphans } from './orphans.ts';
 import type { ParkedDocument } from './parked.ts';
 import { othersOf } from './verify-others.ts';
@@ -61,8 +61,8 @@ export interface Verification extends Omit<Comparison, 'differences' | 'largeGro
   readonly against?: AgainstResult;
   /** References of tables with rows whose other document is missing; such rows are no differences. Absent: none. */
   readonly orphans?: readonly Orphans[];
-  /** Of the projections that differ: the dead letters that were discarded by hand. Absent: none. */
-  readonly discarded?: readonly DiscardedLetters[];
+  /** By projection that differs: the number of dead letters that were discarded by hand. Absent: none. */
+  readonly discarded?: Readonly<Record<string, number>>;
 }
 
 /** How a copy that a team keeps by hand differs from what is derived. */

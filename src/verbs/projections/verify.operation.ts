@@ -61,12 +61,12 @@ const verifyWith = async (
   const whole = ofTenant === undefined && sample === undefined && loaded.pipeline.part?.place !== 'shard';
   const orphans = whole ? await readOrphans(loaded, () => context.workspace.tables(), { only, signal }) : [];
   const differing = new Set(result.differences.flatMap(({ projections }) => projections));
-  const discarded = differing.size > 0 ? await readDiscarded(services.global.state, differing, signal) : [];
+  const discarded = differing.size > 0 ? await readDiscarded(services.global.state, differing, signal) : {};
   return {
     ...result,
     ...(moved.length > 0 && { moved }),
     ...(orphans.length > 0 && { orphans }),
-    ...(discarded.length > 0 && { discarded }),
+    ...(Object.keys(discarded).length > 0 && { discarded }),
   };
 };
 

@@ -14,9 +14,7 @@ it('what is missing since a dead letter was discarded by hand is said with the n
   const { ok, value, text } = await world.run(projectionsVerify);
   expect({ ok, value }).toMatchObject({
     ok: false,
-    value: { different: 1, discarded: [{ projection: 'summaries@1', letters: 1 }] },
+    value: { different: 1, discarded: { 'summaries@1': 1 } },
   });
-  expect(text).toMatch(
-    / {2}missing: Summaries \["s1","bad"\]\n {2}Discarded by hand: 1 dead letter of summaries@1, the last \d{4}-\S+Z\. /,
-  );
+  expect(text).toMatch(/ {2}missing: Summaries \["s1","bad"\]\n {2}Discarded by hand: 1 dead letter of summaries@1\. /);
 });

@@ -146,18 +146,18 @@ function ofExamples(
   from: SourceRef,
   model: Model,
   rules: readonly SourceRules[],
-  say: (doc: Doc, example: Doc) => readonly [key: unknown, place: string],
+  placed: (doc: Doc, example: Doc) => readonly [key: unknown, place: string],
 ): Record<string, string> {
   const { upcast } = typeRules(rules, from);
   const said = examplesOf(model, from)
     .slice(0, MOST_EXAMPLES)
-    .map((example) => attempt(() => say(upcast ? upcast(example) : { ...example }, example)));
+    .map((example) => attempt(() => placed(upcast ? upcast(example) : { ...example }, example)));
   return Object.fromEntries(said.flatMap((one) => (one ? [[digest(one[0]), one[1]]] : [])));
 }
 
 /** Which examples have a row. */
-const rowsFor = ({ from, where }: TableSpec, model: Model, rules: readonly SourceRules[]): Record<string, string> =>
-  ofExamples(from, model, rules, (doc, example) => [example, (where?.(doc) ?? true) ? 'a row' : 'no row']);
+const rowsFor = (spec: TableSpec, model: Model, rules: readonly SourceRules[]): Record<string, string> =>
+  ofExamples(spec.from, model, rules, (doc, example) => [example, (spec.where?.(doc) ?? true) ? 'a row' : 'no row']);
 
 /** A contribution stores the values of each measure, so stored contributions lack the values of a new measure. */
 const measureForm = ({ kind, ...options }: MeasureSpec): unknown => [

@@ -17,6 +17,13 @@ function slip(wanted: string, name: string): number {
 
 const letters = (word: string): string => Array.from(word).toSorted().join('');
 
+/** The nearest name, or the list of all names. */
+export function didYouMean(wanted: string, names: readonly string[]): string {
+  const best = near(wanted, names);
+  if (best !== undefined) return `Did you mean ${best}?`;
+  return names.length === 0 ? 'Add it to the model.' : `Name one of: ${names.join(', ')}.`;
+}
+
 /** `: did you mean X?` if a known name is near, else an empty text. */
 export function suggestion(wanted: string, known: readonly string[]): string {
   const best = near(wanted, known);

@@ -155,7 +155,7 @@ export const SETTING_NAMES: readonly string[] = Object.keys(schema.shape);
 /** The hint for each setting: what to set it to, and where to find the value. */
 const HINTS: Readonly<Record<keyof Variables, string>> = {
   COSMOS:
-    'Set COSMOS to a connection string (Azure portal: account → Keys → PRIMARY CONNECTION STRING), or COSMOS__accountEndpoint to the address to sign in with your identity. `millrace dev` needs neither.',
+    'Set COSMOS to a connection string (Azure portal: account → Keys → PRIMARY CONNECTION STRING), or COSMOS__accountEndpoint to the address to sign in with your identity. While `millrace dev` runs, run the `export` lines that it prints.',
   COSMOS__accountEndpoint: 'Set COSMOS__accountEndpoint to the account’s URI (Azure portal: account → Overview → URI).',
   COSMOS_ACCOUNTS:
     'Set COSMOS_ACCOUNTS to the connection strings of the other accounts, separated by spaces, or leave it out to sign in to them with your identity.',

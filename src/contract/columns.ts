@@ -1,5 +1,6 @@
 // A row of the section "Change Feed Projections" against the code, column by column. `model check` reports each difference
 // under the rule of its column; `model check --fix` writes such a row again.
+import { near } from '../base/near.ts';
 import { parseDate } from '../pipeline/date.ts';
 import { startOf } from '../pipeline/start.ts';
 import type { ArchiveSpec, EmbedSpec, PublishSpec, SourceRef } from '../pipeline/specs.ts';
@@ -78,20 +79,36 @@ function* group({ facts, contract, row, declared }: Compared): Iterable<Differen
   if (declared.spec.kind !== 'aggregate' || !contract.pipeline || !facts.design) return;
   const { runs } = traceFunctions(declared.spec, facts.design.model, contract.pipeline);
   const code = groupOf(declared.spec, runs);
-  const differ = code.some((field) => !row.keys.includes(field)) || row.keys.some((field) => !code.includes(field));
+  const wrong = code.filter((field) => !row.keys.includes(field));
+  const differ = wrong.length > 0 || row.keys.some((field) => !code.includes(field));
   if (runs.length > 0 && differ)
     yield {
       rule: 'G5',
       message: `${row.name} groups by ${row.keys.join(', ')} in the document, but by ${code.join(', ')} in the code`,
       at: row.at,
       related: [contract.at(declared, 'groupBy')],
+      ...meant(
+        wrong,
+        row.keys.filter((name) => !code.includes(name)),
+      ),
     };
+}
+
+/** A misspelt name is corrected before anything else is thought of. */
+function meant(wrong: readonly string[], right: readonly string[]): Pick<Said, 'hint'> {
+  for (const name of wrong) {
+    const best = near(name, right);
+    if (best !== undefined)
+      return { hint: `Correct the name: it is ${name} in the code, and ${best} in the document.` };
+  }
+  return {};
 }
 
 function* measures({ facts, contract, row, declared }: Compared): Iterable<Difference> {
   if (declared.spec.kind !== 'aggregate' || row.kind !== 'aggregate') return;
   const code = declared.spec.measures;
   const like = row.as === undefined ? row : (facts.rows.find(({ name }) => name === row.as) ?? row);
+  const unsaid = Object.keys(code).filter((name) => !like.measures.some(({ field }) => field === name));
   for (const { field, kind } of like.measures) {
     const measure = code[field];
     if (field !== '' && !measure)
@@ -100,6 +117,7 @@ function* measures({ facts, contract, row, declared }: Compared): Iterable<Diffe
         message: `${row.name}: measure ${field} is in the document, but not in the code`,
         at: row.at,
         related: [contract.at(declared, 'measures')],
+        ...meant(unsaid, [field]),
       };
     else if (measure && kind !== undefined && kind !== measure.kind)
       yield {
@@ -117,6 +135,10 @@ function* measures({ facts, contract, row, declared }: Compared): Iterable<Diffe
         message: `${row.name}: measure ${field} is in the code, but not in the document`,
         at: contract.at(declared, field, 'measures'),
         related: [row.at],
+        ...meant(
+          [field],
+          like.measures.map((measure) => measure.field).filter((name) => !code[name]),
+        ),
       };
 }
 

@@ -1,6 +1,6 @@
 // The fields that a row lists, against those that the code writes, and what each is derived from.
 import type { Doc, ProjectionSpec } from '../pipeline/specs.ts';
-import { didYouMean } from '../model/rules/facts.ts';
+import { didYouMean } from '../base/near.ts';
 import { type Compared, type Said, writing } from './declared.ts';
 import { type Trace, depends, outputsOf } from './trace.ts';
 

@@ -1,11 +1,11 @@
 // G1, G11, G12: projections exist in code and document, don't read their own writes, and serve a pattern.
-import { type Facts, didYouMean, isWrite } from '../model/rules/facts.ts';
+import { type Facts, isWrite } from '../model/rules/facts.ts';
 import type { Reference } from '../model/documents.ts';
 import type { SourceLine } from '../model/model.ts';
 import { type Need, type Rule, type RuleResult, missing, noDesign } from '../model/rules/rule.ts';
 import { circles } from '../pipeline/field-flow.ts';
 import type { SourceRef } from '../pipeline/specs.ts';
-import { suggestion } from '../base/near.ts';
+import { didYouMean, suggestion } from '../base/near.ts';
 import { differencesOf } from './columns.ts';
 import type { Contract } from './declared.ts';
 

@@ -1,6 +1,7 @@
 // G2: compares each copied field in code and document.
 import type { ProjectionRow } from '../model/documents.ts';
-import { type Facts, didYouMean } from '../model/rules/facts.ts';
+import { didYouMean } from '../base/near.ts';
+import type { Facts } from '../model/rules/facts.ts';
 import { type Rule, type RuleResult, missing } from '../model/rules/rule.ts';
 import { same } from '../pipeline/declaration.ts';
 import type { Doc, Pipeline, ProjectionSpec, SourceRef } from '../pipeline/specs.ts';

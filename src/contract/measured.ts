@@ -1,6 +1,7 @@
 // G16 for aggregates: what each measure is of.
 import { isObject } from '../base/json.ts';
-import { didYouMean, valueAt } from '../model/rules/facts.ts';
+import { didYouMean } from '../base/near.ts';
+import { valueAt } from '../model/rules/facts.ts';
 import { examplesOf } from '../model/model.ts';
 import { typeRules } from '../pipeline/discriminator.ts';
 import type { MeasureSpec } from '../pipeline/builders/measures.ts';

@@ -111,7 +111,7 @@ export async function checkAccount(client: CosmosClient, endpoint: string, setti
     }
     throw sharedError('unreachable', `The Cosmos DB account at ${endpoint} can't be reached: ${messageOf(error)}`, {
       cause: error,
-      hint: `Check the endpoint in ${setting} and the network. \`millrace dev\` needs no account.`,
+      hint: `Check the endpoint in ${setting} and the network. While \`millrace dev\` runs, run the \`export\` lines that it prints: each start has others.`,
     });
   }
 }

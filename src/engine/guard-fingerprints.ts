@@ -6,7 +6,13 @@ import { canonical } from '../base/json.ts';
 import { once } from '../base/once.ts';
 import { readItem } from '../cosmos/read-item.ts';
 import { rewrite } from '../cosmos/compare-and-swap.ts';
-import { type Fingerprint, type FingerprintedSpec, fingerprintOf, incompatibilities } from '../pipeline/fingerprint.ts';
+import {
+  type Fingerprint,
+  type FingerprintedSpec,
+  fingerprintOf,
+  incompatibilities,
+  misspelt,
+} from '../pipeline/fingerprint.ts';
 import { type Pipeline, projectionId } from '../pipeline/specs.ts';
 import type { Model } from '../model/model.ts';
 import { engineError } from './errors.ts';
@@ -78,7 +84,7 @@ export class Fingerprints {
       return { ...at, type: 'millrace.fingerprint', ...formatOf('fingerprint'), ...next };
     });
     if (changed.length === 0) return undefined;
-    const error = refusal(spec, changed);
+    const error = refusal(spec, changed, misspelt(spec, this.#model));
     emit('projection:refused', { projection: at.id, error });
     return error;
   }
@@ -88,11 +94,11 @@ export class Fingerprints {
   }
 }
 
-const refusal = (spec: FingerprintedSpec, changed: readonly string[]): MillraceError =>
+const refusal = (spec: FingerprintedSpec, changed: readonly string[], first: string): MillraceError =>
   engineError(
     'projection-incompatible',
     `The declaration of ${projectionId(spec)} no longer matches the data that this version has written: ${changed.join('; ')}`,
     {
-      hint: `Undo the change and run \`millrace dead-letters redrive --only ${projectionId(spec)}\`, or declare version ${spec.version + 1} and run \`millrace projections rebuild ${spec.name}\`.`,
+      hint: `${first}Undo the change and run \`millrace dead-letters redrive --only ${projectionId(spec)}\`, or declare version ${spec.version + 1} and run \`millrace projections rebuild ${spec.name}\`.`,
     },
   );

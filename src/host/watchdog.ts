@@ -1,7 +1,5 @@
-import { relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Worker, isMainThread } from 'node:worker_threads';
-import { BEATS, pulse } from '../base/user-code.ts';
+import { BEATS, pulse, userPlace } from '../base/user-code.ts';
 
 /** Seconds without a heartbeat and without another call of the user's code, after which signals end the process. */
 const STUCK_S = 2;
@@ -55,11 +53,12 @@ export function startWatchdog(signals: Signals): void {
     Error.stackTraceLimit = 100;
     const { stack = '' } = new Error();
     Error.stackTraceLimit = stackTraceLimit;
-    const place = stuckAt(stack);
-    if (place === undefined) return '';
+    const { call, frame } = userPlace(stack);
+    if (!call && !frame) return '';
     if (!off) signals.off();
     off = true;
     if (seconds < SILENT_S) return '';
+    const place = `${call ?? frame?.name ?? 'A function'}${frame ? ` (${frame.place})` : ''}`;
     return `${place} has not returned for ${seconds} s, and this process does nothing else meanwhile. Ctrl-C ends it at once.`;
   };
   Reflect.set(globalThis, LOOK, look);
@@ -71,30 +70,3 @@ export function startWatchdog(signals: Signals): void {
   }, BEAT_MS).unref();
   new Worker(THREAD, { eval: true, workerData: { pulse, after: [STUCK_S, SILENT_S] } }).unref();
 }
-
-/** Millrace's own files: `src/` of a checkout, `dist/` of a build. */
-const OWN = fileURLToPath(new URL('../', import.meta.url)).replace(/(?<=[\\/]dist[\\/])src[\\/]$/, '');
-
-/**
- * Where a stack is in the user's code: `map of orders@1 (pipeline/pipeline.ts:12:5)`. Undefined: nowhere in it.
- * `own`: the folder of Millrace's files.
- */
-export function stuckAt(stack: string, own = OWN): string | undefined {
-  const frames = stack.split('\n').map((line) => {
-    const [, name, file = '', at = ''] =
-      /^ +at (?:async )?(?:([^(]+) \()?(?:file:\/\/)?([^()]+?)(:\d+:\d+)\)?$/.exec(line) ?? [];
-    const path = file.split('?')[0] ?? '';
-    return { name, path, place: `${relative('.', path)}${at}` };
-  });
-  const call = frames.findIndex(({ name }) => name !== undefined && COUNTED.test(name));
-  const user = frames.find(
-    ({ path }, index) =>
-      /^(\/|[A-Z]:)/.test(path) && !path.startsWith(own) && (index < call || !path.includes('node_modules')),
-  );
-  const name = COUNTED.exec(frames[call]?.name ?? '')?.[1] ?? user?.name ?? 'A function';
-  if (user) return `${name} (${user.place})`;
-  return call === -1 ? undefined : name;
-}
-
-/** The name that `counted` gives: `Object.map of orders@1 [as map]`. */
-const COUNTED = /^(?:Object\.)?([\w.$]+ of [^[]+?)(?: \[as .*\])?$/;

@@ -1,5 +1,6 @@
 import { canonical } from '../base/json.ts';
 import { MillraceError, messageOf } from '../base/errors.ts';
+import { thrownAt } from '../base/user-code.ts';
 import type { SourceRef } from '../pipeline/specs.ts';
 import type { Change } from '../feed/reading/change.ts';
 import type { DocumentAccess } from '../access/document-access.ts';
@@ -86,7 +87,9 @@ export const ifNoThrow =
 
 /** The error that a change is parked with. */
 export const asRefusal = (error: unknown): MillraceError =>
-  error instanceof MillraceError ? error : projectionsError('projection-threw', messageOf(error), { cause: error });
+  error instanceof MillraceError
+    ? error
+    : projectionsError('projection-threw', `${messageOf(error)}${thrownAt(error)}`, { cause: error });
 
 /** Names the document of a change, as one of its type. */
 export const placeText = ({ container, type, key, id }: Change): string => canonical([container, type, key, id]);

@@ -67,6 +67,22 @@ function kindOf(values: readonly unknown[], isMap: (value: Doc) => boolean): Fie
   return { kind: 'any' };
 }
 
+/** The fields of which every value of the examples is null, or an empty list: `note`, `lines[].shelf`. */
+export const untypedIn = (fields: Fields, examples: readonly unknown[], at = ''): string[] =>
+  Object.entries(fields).flatMap(([name, field]) =>
+    untypedOf(
+      field,
+      examples.filter(isObject).map((example) => example[name] ?? null),
+      `${at}${name}`,
+    ),
+  );
+
+function untypedOf(field: Field | undefined, values: readonly unknown[], at: string): string[] {
+  if (field?.kind === 'list') return untypedOf(field.element, values.flat(), `${at}[]`);
+  if (field?.kind === 'object') return untypedIn(field.fields ?? {}, values, `${at}.`);
+  return !field || (field.kind === 'any' && values.every((value) => value === null)) ? [at] : [];
+}
+
 /** The field at a path such as a key level, `/address/city`. */
 export function fieldAt(fields: Fields | undefined, path: string): Field | undefined {
   const [first = '', ...rest] = path.split('/').slice(1);

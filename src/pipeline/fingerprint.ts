@@ -1,7 +1,9 @@
 // The parts of a declaration that must not change while its version stays the same: where its documents lie, and the
 // state that later changes are added to.
 import { canonical, digest, isObject } from '../base/json.ts';
-import { type Model, examplesOf, keyPathsOf, exampleValueAt } from '../model/model.ts';
+import { near } from '../base/near.ts';
+import { type Model, examplesOf, keyPathsOf, exampleValueAt, typeOf } from '../model/model.ts';
+import { ref } from './declaration.ts';
 import { typeRules } from './discriminator.ts';
 import {
   type CopySpec,
@@ -9,6 +11,7 @@ import {
   type EmbedSpec,
   type Pipeline,
   type ProjectionSpec,
+  type SourceRef,
   type SourceRules,
   type TableSpec,
   lacksJoined,
@@ -17,6 +20,7 @@ import type { MeasureSpec } from './builders/measures.ts';
 import { joinedExample } from './joined-examples.ts';
 import { type Column, layoutOf } from './tables/layout.ts';
 import { aggregateId, sinkDocumentId } from './sink-id.ts';
+import { attempt } from './watched.ts';
 
 /** What is held if its declaration changes under its version. */
 export type FingerprintedSpec = ProjectionSpec | EmbedSpec | TableSpec;
@@ -64,6 +68,22 @@ export function incompatibilities(before: Fingerprint, now: Fingerprint): string
   return moved
     ? [...parts, `the document of an example was ${lay(before.places[moved[0]])} and is now ${lay(moved[1])}`]
     : parts;
+}
+
+/** Of an aggregate: the first name that its sink's type lacks, where it has one like it. Ends with a space; empty: none. */
+export function misspelt(spec: FingerprintedSpec, model: Model): string {
+  if (spec.kind !== 'aggregate') return '';
+  const fields = Object.keys(typeOf(model, spec.into)?.fields ?? {});
+  const groups = examplesOf(model, spec.from)
+    .slice(0, 1)
+    .flatMap((example) => attempt(() => rowsOf(spec, { ...example }, {})) ?? []);
+  const names = [...Object.keys(spec.measures), ...groups.flatMap(Object.keys)];
+  const unwritten = fields.filter((field) => !names.includes(field));
+  for (const name of names) {
+    const meant = fields.includes(name) ? undefined : near(name, unwritten);
+    if (meant !== undefined) return `Correct ${name} first: ${ref(spec.into)} has ${meant}. `;
+  }
+  return '';
 }
 
 /** Descends to the members that differ: of twenty measures it names the new one only. */
@@ -121,20 +141,23 @@ function tableParts(
   };
 }
 
-/** Which examples have a row. */
-function rowsFor(spec: TableSpec, model: Model, rules: readonly SourceRules[]): Record<string, string> {
-  const { upcast } = typeRules(rules, spec.from);
-  const places: Record<string, string> = {};
-  for (const example of examplesOf(model, spec.from).slice(0, MOST_EXAMPLES)) {
-    try {
-      const doc = upcast ? upcast(example) : { ...example };
-      places[digest(example)] = (spec.where?.(doc) ?? true) ? 'a row' : 'no row';
-    } catch {
-      // As above.
-    }
-  }
-  return places;
+/** What is said of the first examples. One that a function throws on doesn't show where its document lies. */
+function ofExamples(
+  from: SourceRef,
+  model: Model,
+  rules: readonly SourceRules[],
+  placed: (doc: Doc, example: Doc) => readonly [key: unknown, place: string],
+): Record<string, string> {
+  const { upcast } = typeRules(rules, from);
+  const said = examplesOf(model, from)
+    .slice(0, MOST_EXAMPLES)
+    .map((example) => attempt(() => placed(upcast ? upcast(example) : { ...example }, example)));
+  return Object.fromEntries(said.flatMap((one) => (one ? [[digest(one[0]), one[1]]] : [])));
 }
+
+/** Which examples have a row. */
+const rowsFor = (spec: TableSpec, model: Model, rules: readonly SourceRules[]): Record<string, string> =>
+  ofExamples(spec.from, model, rules, (doc, example) => [example, (spec.where?.(doc) ?? true) ? 'a row' : 'no row']);
 
 /** A contribution stores the values of each measure, so stored contributions lack the values of a new measure. */
 const measureForm = ({ kind, ...options }: MeasureSpec): unknown => [
@@ -147,22 +170,15 @@ const mapValues = <T>(of: Readonly<Record<string, T>>, map: (value: T) => unknow
 
 function placesOf(spec: ProjectionSpec, model: Model, rules: readonly SourceRules[]): Record<string, string> {
   const keyPaths = keyPathsOf(model, spec.into.container);
-  const { upcast } = typeRules(rules, spec.from);
-  const places: Record<string, string> = {};
-  for (const example of examplesOf(model, spec.from).slice(0, MOST_EXAMPLES)) {
-    try {
-      const doc = upcast ? upcast(example) : { ...example };
-      const joined = spec.kind === 'copy' ? joinedOf(spec, model, doc) : {};
-      const rows = rowsOf(spec, doc, joined);
-      // Without rows too: another `where` leaves what is there where it is, until it is written again.
-      places[digest(Object.values(joined).some((of) => of) ? [example, joined] : example)] = canonical(
-        rows.map((row) => [...keyPaths.map((path) => exampleValueAt(row, path) ?? null), row['id']]),
-      );
-    } catch {
-      // If a function throws on an example, the example doesn't show where its document lies.
-    }
-  }
-  return places;
+  return ofExamples(spec.from, model, rules, (doc, example) => {
+    const joined = spec.kind === 'copy' ? joinedOf(spec, model, doc) : {};
+    const places = rowsOf(spec, doc, joined).map((row) => [
+      ...keyPaths.map((path) => exampleValueAt(row, path) ?? null),
+      row['id'],
+    ]);
+    // Without rows too: another `where` leaves what is there where it is, until it is written again.
+    return [Object.values(joined).some((of) => of) ? [example, joined] : example, canonical(places)];
+  });
 }
 
 /** Only documents that a copy waits for may determine its place. */

@@ -98,6 +98,10 @@ describe('settings', () => {
     },
   );
 
+  it('the reader of settings says where an account is that `dev` runs', () => {
+    expect(failure(() => loadSettings({ processEnv: {} })).hint).toContain('the `export` lines that it prints');
+  });
+
   it('the reader of settings reads where the shard maps are, in the same account unless another is named', () => {
     const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
     const none = loadSettings({ processEnv: cosmos });

@@ -105,6 +105,13 @@ const CASES: readonly Case[] = [
     at: 'cents: (q)',
     says: 'not in the document',
   },
+  {
+    rule: 'G2',
+    code: withDays({ measures: { ordrs: { kind: 'count' }, cents: days.measures['cents']! } }),
+    at: '| days |',
+    says: 'measure orders is in the document',
+    hint: 'Correct the name: it is ordrs in the code, and orders in the document.',
+  },
   { rule: 'G2', code: withDays({ measures: { orders: { kind: 'count' } } }), at: '| days |', says: 'not in the code' },
 
   { rule: 'G4', edits: [['max 40)', 'max 900)']], at: '| summaries |', says: 'CustomerOrders' },
@@ -116,6 +123,13 @@ const CASES: readonly Case[] = [
     says: '/customerId',
   },
   { rule: 'G5', edits: [['| [day] |', '| [day, customerId] |']], at: '| days |', says: 'groups by' },
+  {
+    rule: 'G5',
+    edits: [['| [day] |', '| [dya] |']],
+    at: '| days |',
+    says: 'groups by',
+    hint: 'Correct the name: it is day in the code, and dya in the document.',
+  },
   {
     rule: 'G5',
     code: withCopy({ map: (order) => ({ id: order['id'], customerName: null, placedAt: order['placedAt'] }) }),

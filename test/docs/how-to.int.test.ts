@@ -104,6 +104,7 @@ function named(output: string, { values }: HowToWorld, directory: string): strin
   let text = output.replaceAll(`${directory}/`, '');
   for (const [name, value] of Object.entries(values)) text = text.replaceAll(value, `$${name}`);
   return text
+    .replaceAll(/\([^\s()]*\/fixtures\/\w+\/(?=pipeline)/g, '(pipeline/')
     .replaceAll(/127\.0\.0\.1(:\d+)?/g, 'shop.documents.azure.com')
     .replaceAll(PROGRESS, '')
     .replaceAll(/[ \t]+$/gm, '');

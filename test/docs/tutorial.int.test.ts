@@ -1,5 +1,5 @@
 // docs/tutorial.md, steps 1 to 4: a project that `init` writes, with the page's own blocks put where the page says.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -44,6 +44,13 @@ async function run(directory: string, ...args: string[]): Promise<string> {
   expect(code === 0 ? '' : stdout + stderr).toBe('');
   return stdout;
 }
+
+test('the page names files that its project has', async () => {
+  await begin();
+  const named = [...PAGE.matchAll(/`([\w.]+\/[\w./]*)`/g)].map(([, path = '']) => path);
+  expect(named).toContain('pipeline/pipeline.ts');
+  expect(named.filter((path) => !existsSync(join(app, path)))).toEqual([]);
+});
 
 test('the page’s project has no findings, and what it derives is right', async () => {
   await begin();

@@ -194,8 +194,16 @@ describe('model types', () => {
       expect((await cli(['model', 'types', '--check', '--pipeline', folder])).code).toBe(0);
       writeFileSync(file, '// by hand\n');
       expect(await cli(['model', 'types', '--pipeline', folder])).toMatchObject({ code: 2, stderr: /by hand/ });
-      expect((await cli(['model', 'types', '--overwrite', '--pipeline', folder])).code).toBe(0);
+      const { code, stdout } = await cli(['model', 'types', '--overwrite', '--pipeline', folder]);
+      expect(code).toBe(0);
+      expect(stdout).not.toContain('Without a type');
       expect(readFileSync(file, 'utf8')).toBe(wanted);
+      const design = join(folder, 'cosmosdb_data_model.md');
+      const value = '"note": null, "tags": [], "at": { "x": null, "y": 1 }, "cents":';
+      writeFileSync(design, readFileSync(design, 'utf8').replaceAll('"cents":', value));
+      expect((await cli(['model', 'types', '--pipeline', folder])).stdout).toMatch(
+        /^Without a type, because no example has a value: (Orders\.order\.(note|tags\[\]|at\.x), ){3}/m,
+      );
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -44,8 +44,7 @@ export async function listLetters(
   filter: LetterFilter,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<DeadLetter[]> {
-  const found: DeadLetter[] = [];
-  for await (const stored of read(state, filter, signal)) found.push(toDeadLetter(stored));
+  const found = await Array.fromAsync(read(state, filter, signal), toDeadLetter);
   return found.toSorted((a, b) => (a.firstAt < b.firstAt ? -1 : 1));
 }
 

@@ -4,6 +4,7 @@ import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { Settings } from '../../base/settings.ts';
 import { type Pipeline, projectionId } from '../../pipeline/specs.ts';
+import { misspelt } from '../../pipeline/fingerprint.ts';
 import { Fingerprints, fingerprinted } from '../../engine/guard-fingerprints.ts';
 import { Views } from '../../engine/views/views.ts';
 import { checkDocuments } from '../../model/rules/index.ts';
@@ -48,7 +49,7 @@ export async function assertReloadable(
       if (changes.length === 0) continue;
       const { name, version } = spec;
       throw hostError('dev-restart', `${projectionId(spec)} has written data that doesn't fit: ${changes.join('; ')}`, {
-        hint: `Declare version ${version + 1} of ${name} beside version ${version}, with a container of its own, or start \`millrace dev\` again with new data.`,
+        hint: `${misspelt(spec, loaded.model)}Declare version ${version + 1} of ${name} beside version ${version}, with a container of its own, or start \`millrace dev\` again with new data.`,
       });
     }
   }

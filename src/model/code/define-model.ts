@@ -1,4 +1,5 @@
 // What a model.ts declares: containers, their types and the fields of these. Hosts read this, and no document.
+import { suggestion } from '../../base/near.ts';
 import type { Field, Fields } from '../fields.ts';
 import type { Container, IndexingPolicy, VectorField } from '../model.ts';
 import type { FieldsFor, Flat, Shaped } from './fields.ts';
@@ -133,10 +134,24 @@ export function defineModel<const C extends Containers>(containers: C, options?:
 export function defineModel(containers: Containers, options: ModelOptions = {}): object {
   const types = Object.entries(containers).map(([name, { types: of }]) => [
     name,
-    Object.fromEntries(Object.keys(of).map((type) => [type, { container: name, type }])),
+    strict(
+      `Container ${name} of the model has no type`,
+      Object.fromEntries(Object.keys(of).map((type) => [type, { container: name, type }])),
+    ),
   ]);
-  return { ...(Object.fromEntries(types) as object), [MODEL]: { containers, ...options } satisfies ModelCode };
+  const model = { ...(Object.fromEntries(types) as object), [MODEL]: { containers, ...options } satisfies ModelCode };
+  return strict('The model has no container', model);
 }
+
+/** Nothing compiles a pipeline before it is loaded, so a misspelt name is found here. Any value may be asked for the two. */
+const strict = <T extends object>(lacks: string, of: T): T =>
+  new Proxy(of, {
+    get: (target, name): unknown => {
+      if (typeof name === 'symbol' || name in target || name === 'then' || name === 'toJSON')
+        return Reflect.get(target, name);
+      throw new TypeError(`${lacks} ${name}${suggestion(name, Object.keys(of))}`);
+    },
+  });
 
 /** All fields of a document, with the discriminator. */
 export const documentFields = (type: string, { fields, typed }: DocumentFields): Fields => {

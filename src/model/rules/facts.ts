@@ -1,5 +1,5 @@
 // Facts for the rules from both documents, computed once: patterns with their rows, containers with their load.
-import { near } from '../../base/near.ts';
+import { didYouMean } from '../../base/near.ts';
 import type { Review } from '../review/review.ts';
 import type {
   ContainerDetail,
@@ -317,13 +317,6 @@ function indexedOf({ container, index }: ContainerDetail): number {
   return all
     ? Math.max(0, fields - index.excluded.filter(({ text }) => text !== '/*' && !text.includes('_etag')).length)
     : index.included.length;
-}
-
-/** The nearest name, or the list of all names. */
-export function didYouMean(wanted: string, names: readonly string[]): string {
-  const best = near(wanted, names);
-  if (best !== undefined) return `Did you mean ${best}?`;
-  return names.length === 0 ? 'Add it to the data-model document.' : `Name one of: ${names.join(', ')}.`;
 }
 
 export const examplesIn = ({ types }: Container): Readonly<Record<string, unknown>>[] =>

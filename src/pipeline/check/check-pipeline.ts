@@ -14,7 +14,7 @@ import type {
   ReferenceSpec,
   SourceRef,
 } from '../specs.ts';
-import { near } from '../../base/near.ts';
+import { didYouMean } from '../../base/near.ts';
 import { checkEmbeds } from './embeds.ts';
 import { checkExamples } from './examples.ts';
 import { checkShards } from './shards.ts';
@@ -175,12 +175,6 @@ function find(model: Model, of: SourceRef, what: string, findings: Finding[]): F
   }
   return { container, type };
 }
-
-const didYouMean = (wanted: string, names: readonly string[]): string => {
-  const best = near(wanted, names);
-  if (best !== undefined) return `Did you mean ${best}?`;
-  return names.length === 0 ? 'Add it to the model.' : `Name one of: ${names.join(', ')}.`;
-};
 
 /** A join is a point read by id and whole key: it finds at most one document, and a change finds its dependent copies. */
 function checkJoin(projection: ProjectionSpec, join: Join, { container }: Found): Finding[] {

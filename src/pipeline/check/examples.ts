@@ -1,6 +1,7 @@
 // Runs the projections on the data model's examples. This finds errors for which every document of a type would be
 // parked, before anything runs.
 import { MillraceError, messageOf } from '../../base/errors.ts';
+import { thrownAt } from '../../base/user-code.ts';
 import { type Model, examplesOf, keyPathsOf, exampleValueAt } from '../../model/model.ts';
 import { about, error, ref } from '../declaration.ts';
 import { type Doc, type Finding, type Pipeline, type ProjectionSpec, type SourceRef, isOutside } from '../specs.ts';
@@ -20,7 +21,7 @@ export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {
     (doc: Doc, cause: unknown): void => {
       const code = cause instanceof MillraceError ? cause.code : 'projection-threw';
       const hint = (cause instanceof MillraceError ? cause.hint : undefined) ?? 'Correct the function or the example.';
-      const message = `Projection ${name} can't take the example ${String(doc['id'])} of ${ref(from)}: ${messageOf(cause)}`;
+      const message = `Projection ${name} can't take the example ${String(doc['id'])} of ${ref(from)}: ${messageOf(cause)}${thrownAt(cause)}`;
       found(name, `${name} ${code}`, error('example-refused', message, hint));
     };
   const written = new Map<string, ProjectionSpec>();

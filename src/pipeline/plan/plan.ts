@@ -267,12 +267,15 @@ function ignoredNotes(spec: DerivedSpec, pipeline: Pipeline, model: Model): stri
     notes.push(
       `A version that is no change costs ${OWN.read + RECORD_WRITE} RU. Documents from before have no record, and such a version of one has an effect: run \`millrace projections replay ${spec.name} --note\` before others write into them.`,
     );
-  } else if ('into' in spec && spec.kind !== 'embed' && notes.length > 0)
+  } else if ('into' in spec && spec.kind !== 'embed' && notes.length > 0) {
+    const isJoined = spec.kind === 'copy' && spec.joins.length > 0;
+    const own = `; each version of ${ref(spec.from)} is written, because a joined document makes the copy again from it`;
     notes.push(
       unreadBy(spec, pipeline, model)
-        ? 'A host writes nothing for a version that is no change, once it has applied the document itself; under Azure Functions it writes.'
+        ? `A host writes nothing for a version that is no change${isJoined ? ' of a joined document' : ''}, once it has applied the document itself; under Azure Functions it writes${isJoined ? own : ''}.`
         : 'It reads these fields, joins other documents, or no example shows what it reads, so each version is written.',
     );
+  }
   return notes;
 }
 

@@ -52,9 +52,9 @@ export interface Checkpoint {
 }
 
 export async function listCheckpoints({ global: { state } }: Services, signal: AbortSignal): Promise<Checkpoint[]> {
-  const found: Checkpoint[] = [];
-  const query = "SELECT * FROM c WHERE c.pk = 'checkpoints'";
-  for await (const one of fetchAll<Checkpoint>(state, query, signal, { partitionKey: 'checkpoints' })) found.push(one);
+  const found = await Array.fromAsync(
+    fetchAll<Checkpoint>(state, 'SELECT * FROM c', signal, { partitionKey: 'checkpoints' }),
+  );
   return found.toSorted((a, b) => (a.at < b.at ? -1 : 1));
 }
 

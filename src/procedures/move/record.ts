@@ -84,9 +84,8 @@ const partitionOf = (map: string): string => `moves|${map.toLowerCase()}`;
 
 /** The moves of a map, the oldest first. */
 export async function movesOf(maps: Container, map: string, signal: AbortSignal): Promise<MoveDocument[]> {
-  const found: MoveDocument[] = [];
   const partitionKey = partitionOf(map);
-  for await (const one of fetchAll<MoveDocument>(maps, 'SELECT * FROM c', signal, { partitionKey })) found.push(one);
+  const found = await Array.fromAsync(fetchAll<MoveDocument>(maps, 'SELECT * FROM c', signal, { partitionKey }));
   return found.toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 }
 

@@ -117,11 +117,8 @@ async function look(database: Database, without: readonly string[], signal: Abor
   return { rids, copies };
 }
 
-async function all<T>(state: Container, query: string, signal: AbortSignal): Promise<T[]> {
-  const found: T[] = [];
-  for await (const one of fetchAll<T>(state, query, signal, { anyFormat: true })) found.push(one);
-  return found;
-}
+const all = <T>(state: Container, query: string, signal: AbortSignal): Promise<T[]> =>
+  Array.fromAsync(fetchAll<T>(state, query, signal, { anyFormat: true }));
 
 /** Where writers write, by gated container, as the operator says: `Orders=OrdersByCustomer,Customers=Customers`. */
 export type Writers = ReadonlyMap<string, string>;

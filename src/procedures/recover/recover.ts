@@ -262,9 +262,13 @@ const AGAIN = 'Say --since TIME with a time just before the disaster, or --since
 function assertDecided({ since, current }: RecoverInput, { pipeline }: LoadedPipeline): void {
   const outside = [...pipeline.publishes, ...pipeline.effects].map(projectionId);
   if (since === undefined && hasEffects({ pipeline }))
-    throw operationsError('input-invalid', `${outside.join(', ')} run again for every change that is read again`, {
-      hint: AGAIN,
-    });
+    throw operationsError(
+      'input-invalid',
+      `${outside.join(', ')} run again for every change that is read again, unless a record says that it had its effect`,
+      {
+        hint: AGAIN,
+      },
+    );
   const known = new Set<string>(pipeline.projections.map(projectionId));
   for (const id of current === undefined ? [] : current.split(',').map((one) => one.trim()))
     if (!known.has(id))

@@ -97,8 +97,5 @@ async function ofMigrations(state: Container, running: readonly Run[], signal: A
   ];
 }
 
-async function all<T>(state: Container, query: string, signal: AbortSignal): Promise<T[]> {
-  const found: T[] = [];
-  for await (const one of fetchAll<T>(state, query, signal, { anyFormat: true })) found.push(one);
-  return found;
-}
+const all = <T>(state: Container, query: string, signal: AbortSignal): Promise<T[]> =>
+  Array.fromAsync(fetchAll<T>(state, query, signal, { anyFormat: true }));

@@ -5,6 +5,7 @@ import { messageOf } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
 import { suggestion } from '../../base/near.ts';
 import { once } from '../../base/once.ts';
+import { thrownAt } from '../../base/user-code.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
@@ -263,7 +264,8 @@ function refusedOf(
     const [container = ''] = of.split('/');
     for (const doc of docs) {
       const who = refused.has(doc) && parkedIdentityOf(container, keyPathsOf(model, container), doc);
-      if (who && named.length < KEPT) named.push({ ...who, message: messageOf(refused.get(doc)) });
+      const why = refused.get(doc);
+      if (who && named.length < KEPT) named.push({ ...who, message: `${messageOf(why)}${thrownAt(why)}` });
     }
   }
   return named;

@@ -115,9 +115,7 @@ async function contributionsTo(
   };
   const container = database.container(spec.into.container);
   const partitionKey = key as (string | number | boolean)[];
-  const all: ContributionDocument[] = [];
-  for await (const one of fetchAll<ContributionDocument>(container, query, signal, { partitionKey })) all.push(one);
-  return all;
+  return Array.fromAsync(fetchAll<ContributionDocument>(container, query, signal, { partitionKey }));
 }
 
 /** The document of a place: its key values and its id. */

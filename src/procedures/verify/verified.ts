@@ -117,17 +117,13 @@ export async function readVerified(
   }
 }
 
-/** The last comparison of each projection with a copy that a team keeps by hand. */
+/** The last comparison with each copy that a team keeps by hand. */
 export async function readAgainst(state: Container, pipeline: string, signal: AbortSignal): Promise<Verified[]> {
   const query = 'SELECT * FROM c WHERE STARTSWITH(c.id, @id)';
   const asked = { query, parameters: [{ name: '@id', value: idOf(pipeline, 'against~') }] };
   const options = { partitionKey: VERIFICATION_KEY, anyFormat: true };
-  const found: Verified[] = [];
-  for await (const stored of fetchAll(state, asked, signal, options)) {
-    const { data } = schema.safeParse(stored);
-    if (data) found.push(data);
-  }
-  return found;
+  const stored = await Array.fromAsync(fetchAll(state, asked, signal, options));
+  return stored.flatMap((one) => schema.safeParse(one).data ?? []);
 }
 
 export const sayAgainst = ({ at, different, compared, against, left = [] }: Verified): string => {

@@ -17,6 +17,7 @@ import { comparedHere } from '../projections/over-shards.ts';
 import { type MovedKeys, sayMoved } from './moved-meanwhile.ts';
 import { type NotCompared, notComparedOf, sayNotCompared } from './not-compared.ts';
 import { type Beyond, beyondOf, notByShard, notInPart, notVerifiable } from './verify-beyond.ts';
+import { sayDiscarded } from './discarded.ts';
 import { type Orphans, sayOrphans } from './orphans.ts';
 import type { ParkedDocument } from './parked.ts';
 import { othersOf } from './verify-others.ts';
@@ -60,6 +61,8 @@ export interface Verification extends Omit<Comparison, 'differences' | 'largeGro
   readonly against?: AgainstResult;
   /** References of tables with rows whose other document is missing; such rows are no differences. Absent: none. */
   readonly orphans?: readonly Orphans[];
+  /** By projection that differs: the number of dead letters that were discarded by hand. Absent: none. */
+  readonly discarded?: Readonly<Record<string, number>>;
 }
 
 /** How a copy that a team keeps by hand differs from what is derived. */
@@ -304,6 +307,7 @@ export function formatVerification({
   moved = [],
   against,
   orphans,
+  discarded,
 }: Verification): string {
   const lines = [
     textTable(
@@ -358,6 +362,7 @@ export function formatVerification({
     lines.push(
       `  … and ${plural(different - listed.length, 'other')}; --json shows up to ${SHOWN.toLocaleString('en-US')}.`,
     );
+  lines.push(...sayDiscarded(discarded));
   if (notCompared) lines.push(`  ${sayNotCompared(notCompared)}.`);
   for (const { container, key, id, message } of against?.refused?.slice(0, PRINTED) ?? [])
     lines.push(`  refused: ${container} ${canonical([...key, id])}: ${message}`);

@@ -37,7 +37,7 @@ export const deadLettersList = defineOperation({
     listed.length === 0 ? 'No dead letters.' : isGrouped(listed) ? sayGroups(listed) : sayEach(listed),
 });
 
-const MOST_OF_MESSAGE = 80;
+const MOST_OF_MESSAGE = 110;
 
 const isGrouped = (listed: Listed): listed is readonly LetterGroup[] => listed.some((one) => 'count' in one);
 

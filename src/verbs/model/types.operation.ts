@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { flag } from '../flags.ts';
 import { BY_HAND, EXAMPLES_FILE, MODEL_CODE, fromDocument, writeExamples, writeModel } from '../../model/code/write.ts';
 import { sharedError } from '../../base/shared-errors.ts';
+import { untypedIn } from '../../model/fields.ts';
 import { loadModel } from '../../runtime/pipeline/load-pipeline.ts';
 import { writeText } from '../write-text.ts';
 import { defineOperation } from '../operation.ts';
@@ -40,13 +41,17 @@ export const modelTypes = defineOperation({
       });
     const stale = wanted.filter(({ text }, at) => text !== now[at]);
     if (!check) for (const { file, text } of stale) await writeText(file, text);
-    return { stale: stale.map(({ file }) => relative('.', file)), written: !check };
+    const untyped = model.containers.flatMap(({ name, types }) =>
+      types.flatMap((type) => untypedIn(type.fields, type.examples, `${name}.${type.name}.`)),
+    );
+    return { stale: stale.map(({ file }) => relative('.', file)), written: !check, untyped };
   },
-  format: ({ stale, written }) => {
-    if (stale.length === 0) return 'Everything is up to date.';
-    return written
-      ? `${stale.join(' and ')} written.`
-      : `${stale.join(' and ')} ${stale.length === 1 ? 'is' : 'are'} stale: run \`millrace model types\`.`;
+  format: ({ stale, written, untyped }) => {
+    const is = stale.length === 1 ? 'is' : 'are';
+    const done = written ? 'written.' : `${is} stale: run \`millrace model types\`.`;
+    const said = stale.length === 0 ? 'Everything is up to date.' : `${stale.join(' and ')} ${done}`;
+    if (untyped.length === 0) return said;
+    return `${said}\nWithout a type, because no example has a value: ${untyped.join(', ')}. Give an example one.`;
   },
   ok: ({ stale, written }) => written || stale.length === 0,
 });

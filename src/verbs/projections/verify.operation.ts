@@ -2,6 +2,7 @@ import type { Container } from '@azure/cosmos';
 import { z } from 'zod';
 import { flag, named, optional } from '../flags.ts';
 import { systemClock } from '../../base/clock.ts';
+import { digest } from '../../base/json.ts';
 import { absent, failureOf } from '../../cosmos/failure.ts';
 import { audited } from '../../procedures/journal/runs.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
@@ -14,6 +15,7 @@ import { askedTenant, tenantInput } from '../../procedures/tenants/tenant-flag.t
 import { splitId } from '../../procedures/projections/choose.ts';
 import { RU_A_READ, estimate } from '../../procedures/projections/estimate.ts';
 import { againstOf, verifyAgainst } from '../../procedures/verify/against.ts';
+import { readDiscarded } from '../../procedures/verify/discarded.ts';
 import { leftMeanwhile } from '../../procedures/verify/moved-meanwhile.ts';
 import { beyondOf } from '../../procedures/verify/verify-beyond.ts';
 import { othersOf } from '../../procedures/verify/verify-others.ts';
@@ -58,7 +60,14 @@ const verifyWith = async (
   // The tables have the rows of all places and tenants.
   const whole = ofTenant === undefined && sample === undefined && loaded.pipeline.part?.place !== 'shard';
   const orphans = whole ? await readOrphans(loaded, () => context.workspace.tables(), { only, signal }) : [];
-  return { ...result, ...(moved.length > 0 && { moved }), ...(orphans.length > 0 && { orphans }) };
+  const differing = new Set(result.differences.flatMap(({ projections }) => projections));
+  const discarded = differing.size > 0 ? await readDiscarded(services.global.state, differing, signal) : {};
+  return {
+    ...result,
+    ...(moved.length > 0 && { moved }),
+    ...(orphans.length > 0 && { orphans }),
+    ...(Object.keys(discarded).length > 0 && { discarded }),
+  };
 };
 
 /** With a copy that a team keeps by hand; the result is stored for `status`. Undefined: it isn't due. */
@@ -68,7 +77,7 @@ async function verifyBeside(
 ): Promise<Verification | undefined> {
   const { loaded, services, settings, signal } = await partsOf(context);
   const against = await againstOf(asked, context.workspace.directory);
-  const kind = `against~${splitId(name).name}` as const;
+  const kind = `against~${splitId(name).name}~${digest(asked.against)}` as const;
   const own = verifiedName(loaded.pipeline, services.place);
   const { clock = systemClock, screen } = context;
   const last = due ? await readVerified(services.global.state, own, kind).catch(absent) : undefined;

@@ -58,6 +58,12 @@ describe('a run of dev goes over to a changed pipeline', () => {
       message: expect.stringContaining('measures.most was absent'),
       hint: expect.stringContaining('Declare version 2 of days beside version 1'),
     });
+    const misspelt = projections((spec) =>
+      spec.kind === 'aggregate' ? { measures: { ordrs: spec.measures['orders'], cents: spec.measures['cents'] } } : {},
+    );
+    await expect(reload(misspelt)).rejects.toMatchObject({
+      hint: expect.stringMatching(/^Correct ordrs first: Days \(day\) has orders\. Declare version 2 of days/),
+    });
     await expect(reload({ projections: before.projections.slice(1) })).rejects.toMatchObject({
       code: 'dev-restart',
       message: expect.stringContaining('summaries@1 is current'),

@@ -214,15 +214,37 @@ it('`init` has a template whose documents are complete, and that derives what is
   for (const { changes } of projections) expect(changes).toBeGreaterThan(0);
 });
 
-it('`init` has a template whose scenario passes', async () => {
-  await run('init', 'scenario', '--yes');
-  const app = join(place, 'scenario');
+/** Runs a test of a new project. */
+async function tested(change: (app: string) => void, ...args: string[]) {
+  await run('init', 'tested', '--yes');
+  const app = join(place, 'tested');
   mkdirSync(join(app, 'node_modules'));
   symlinkSync(join(import.meta.dirname, '../../..'), join(app, 'node_modules/millrace'), 'dir');
-  const args = ['--conditions=millrace-source', '--test', 'test/scenario.test.ts'];
-  const { status, stdout } = spawnSync(process.execPath, args, { cwd: app, encoding: 'utf8' });
+  change(app);
+  return spawnSync(process.execPath, ['--conditions=millrace-source', '--test', ...args], {
+    cwd: app,
+    encoding: 'utf8',
+  });
+}
+
+it('`init` has a template whose scenario passes', async () => {
+  const { status, stdout } = await tested(() => undefined, 'test/scenario.test.ts');
   expect(stdout).toMatch(/pass 2\b/);
   expect(status).toBe(0);
+});
+
+it('`init` has a template whose tests print the findings of the documents as text', async () => {
+  const { status, stdout } = await tested(
+    (app) => {
+      const file = join(app, 'pipeline/cosmosdb_data_model.md');
+      writeFileSync(file, readFileSync(file, 'utf8').replace('orders = count; cents', 'ordrs = count; cents'));
+    },
+    '--test-name-pattern=the documents are complete',
+    'test/pipeline.test.ts',
+  );
+  expect(stdout).toMatch(/^ *error G2 .*\n *days has measure ordrs/m);
+  expect(stdout).not.toContain('"findings"');
+  expect(status).toBe(1);
 });
 
 describe('what it writes for assistants', () => {

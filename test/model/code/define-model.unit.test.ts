@@ -125,9 +125,13 @@ describe('defineModel', () => {
     document<Note>({ id: text, text: optional(text) });
   });
 
-  it('has no container that isn’t declared', () => {
+  it('says which name isn’t declared, and the nearest, where no compiler has', async () => {
     // @ts-expect-error A wrong name is an error of the compiler.
-    expect(m.Ordres).toBeUndefined();
+    expect(() => m.Ordres.order).toThrow('The model has no container Ordres: did you mean Orders?');
+    // @ts-expect-error A wrong name is an error of the compiler.
+    expect(() => m.Orders.ordr).toThrow('Container Orders of the model has no type ordr: did you mean order?');
+    expect(await Promise.resolve(m)).toBe(m);
+    expect(JSON.parse(JSON.stringify(m))).toMatchObject({ Orders: { order: { type: 'order' } } });
   });
 });
 

@@ -84,6 +84,16 @@ test('a join is read, confirmed, fanned out at its largest, and needs its indexe
   expect(circles).toEqual([]);
 });
 
+test('a copy with a joined type that has ignored fields is written for each version of its own', async () => {
+  const { default: pipeline } = await import('../../../examples/storefront/pipeline.ts');
+  const sources = [{ ...m.Customers.customer, ignore: ['/vector'] }];
+  const { projections } = await planAll({ ...pipeline, sources });
+  const notes = projections.find(({ id }) => id.startsWith('order-summaries'))?.notes;
+  expect(notes?.join(' ')).toMatch(
+    /nothing for a version that is no change of a joined document, .*; each version of Orders \(order\) is written/,
+  );
+});
+
 test('an embed is kept with the page or by a job, by the largest number of children that the documents state', async () => {
   const pipeline = await import('../../../examples/storefront/pipeline.ts');
   const { projections } = await plan(...pipeline.default.embeds);

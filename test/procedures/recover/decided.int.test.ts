@@ -100,7 +100,10 @@ it('a recovery with effects needs --since, and runs them again for the changes s
   await place(2);
   await derive(stage);
   expect(ran.map(({ id }) => id)).toEqual(['o1', 'o2']);
-  await expect(afresh(stage, (now) => recoverOn(now, newRun()))).rejects.toMatchObject({ code: 'input-invalid' });
+  await expect(afresh(stage, (now) => recoverOn(now, newRun()))).rejects.toMatchObject({
+    code: 'input-invalid',
+    message: expect.stringMatching(/^mail@1 run again .*, unless a record says/) as string,
+  });
   const { ok } = await afresh(stage, (now) => recoverOn(now, newRun(), { since }));
   expect(ok).toBe(true);
   await derive(stage);

@@ -34,10 +34,15 @@ async function write(id: string, more: Readonly<Record<string, unknown>> = {}): 
   await stage.container('Orders').items.upsert({ ...order, ...more });
 }
 
-async function derive(): Promise<void> {
+/** `then`: what is written once the same hosts have read everything. */
+async function derive(then?: () => Promise<void>): Promise<void> {
   const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
   await app.drained(AbortSignal.timeout(60_000));
+  if (then) {
+    await then();
+    await app.drained(AbortSignal.timeout(60_000));
+  }
   await app.stop();
 }
 
@@ -153,6 +158,19 @@ it('a stable projection keeps no record of single documents, so its absence says
   const { code, stdout } = await cli(['trace', 'Orders', 's1', 'order-17', '--json', '--pipeline', stable]);
   expect(code).toBe(0);
   expect(statesOf(JSON.parse(stdout) as TracedDocument)).toEqual({ 'days@1': 'read', 'summaries@1': 'read' });
+});
+
+it('a version that was left out, because ignored fields alone differ, was read', async () => {
+  await stage[Symbol.asyncDispose]();
+  const vectors = join(SHOP, '../vectors');
+  stage = await openStage({}, vectors);
+  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
+  await write('order-17');
+  await derive(() => write('order-17', { embedding: [1, 2, 3] }));
+  const { stdout } = await cli(['trace', 'Orders', 's1', 'order-17', '--json', '--pipeline', vectors]);
+  const found = JSON.parse(stdout) as TracedDocument;
+  expect(statesOf(found)).toMatchObject({ 'summaries@1': 'read', 'days@1': 'read', 'whole@1': 'applied' });
+  expect(found.projections.find(({ id }) => id === 'days@1')?.why).toContain('differs in /embedding alone is left out');
 });
 
 it('a trace of a container alone lists what was written last, the newest first', async () => {

@@ -140,7 +140,7 @@ it('a source document that a function refuses is named with its reason, and the 
   await legacy(world, [{ id: 'any', tenant: 'x', storeId: 's0', day: '2026-01-01', orders: 1, cents: 100 }]);
   const asked = { name: 'days', against: 'Legacy', ignore: 'tenant' };
   const { ok, value, text } = await world.run(projectionsVerify, asked);
-  const message = "Cannot read properties of null (reading 'slice')";
+  const message = "Cannot read properties of null (reading 'slice') (test/fixtures/shop/pipeline.ts:24:74)";
   expect({ ok, value }).toMatchObject({
     ok: false,
     value: {
@@ -164,6 +164,10 @@ it('a standing comparison is made at once, and then when VERIFY_FULL says so', a
   expect(world.shown.at(-1)).toMatch(
     /^days@1 compared with 0 documents of Legacy \S+Z: 1 difference, the oldest since \S+Z\. By VERIFY_FULL it is due \d{4}-\d\d-\d\dT04:00:00Z\.$/,
   );
+  await world.stage.services.place.database.containers.create({ id: 'Other', partitionKey: '/tenant' });
+  const other = await world.run(projectionsVerify, { ...asked, against: 'Other' });
+  expect(other).toMatchObject({ ok: false, value: { against: { of: 'Other' } } });
+  expect((await world.run(status)).text).toMatch(/documents of (Legacy|Other) [^]*documents of (?!\1)(Legacy|Other) /);
   await world.clock.sleep(8 * 86_400_000);
   expect(await world.run(projectionsVerify, asked)).toMatchObject({ ok: false, value: { different: 1 } });
 });

@@ -230,7 +230,7 @@ function needsAt({ place, value, failure: why }, seenAt) {
     ...(value.against ?? [])
       .filter(({ different }) => different > 0)
       .map(({ against, ...of }) => ({
-        key: `${place} against ${against.projection}`,
+        key: `${place} ${against.projection} against ${against.of}`,
         where: at(against.projection),
         href: projection(against.projection),
         what: differing(of, ` from ${against.of}, which is kept by hand`),
@@ -295,7 +295,7 @@ function comparisonsAt({ place, value }) {
     ...row('all projections', value?.verified, 'a recomputation'),
     ...row('a sample', value?.sampled, 'a recomputation'),
     ...(value?.against ?? []).map((given) => ({
-      key: `${place} ${given.against.projection}`,
+      key: `${place} ${given.against.projection} ${given.against.of}`,
       of: toProjection(given.against.projection),
       beside: `${given.against.of}, kept by hand`,
       oldest: given.against.oldest,

@@ -39,9 +39,8 @@ const partitionOf = (map: string): string => `moveranges|${map.toLowerCase()}`;
 
 /** The ranges of a map that move or have moved, the oldest first. */
 export async function rangesOf(maps: Container, map: string, signal: AbortSignal): Promise<RangeDocument[]> {
-  const found: RangeDocument[] = [];
   const partitionKey = partitionOf(map);
-  for await (const one of fetchAll<RangeDocument>(maps, 'SELECT * FROM c', signal, { partitionKey })) found.push(one);
+  const found = await Array.fromAsync(fetchAll<RangeDocument>(maps, 'SELECT * FROM c', signal, { partitionKey }));
   return found.toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 }
 

@@ -6,12 +6,14 @@ import { fileURLToPath } from 'node:url';
 
 const bin = fileURLToPath(new URL('bin/millrace.mjs', import.meta.resolve('millrace/package.json')));
 
-/** Runs a command with --json and returns its result. If the exit code isn't 0, fails with its output. */
-function millrace(...args: string[]): unknown {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [bin, ...args, '--json'], { encoding: 'utf8' });
+/** Runs a command and returns its output. If the exit code isn't 0, fails with it. */
+function millrace(...args: string[]): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [bin, ...args], { encoding: 'utf8' });
   assert.equal(status, 0, `millrace ${args.join(' ')}\n${stdout}\n${stderr}`);
-  return JSON.parse(stdout);
+  return stdout;
 }
+
+const json = (...args: string[]): unknown => JSON.parse(millrace(...args, '--json'));
 
 interface Run {
   projections: { projection: string; changes: number; parked: number }[];
@@ -20,7 +22,7 @@ interface Run {
 
 /** Loads the workload, derives everything, recomputes it with other code, and compares. */
 function derive(...faults: string[]): Run {
-  return millrace('dev', '--once', ...faults) as Run;
+  return json('dev', '--once', ...faults) as Run;
 }
 
 await test('the documents are complete, and the pipeline does what they say', () => {
@@ -47,9 +49,9 @@ await test('every projection is right when the database lags, throttles and lose
 });
 
 await test('the built app registers a trigger for each container it reads', () => {
-  const functions = millrace('functions', 'start', '--list') as { name: string; type: string }[];
+  const functions = json('functions', 'start', '--list') as { name: string; type: string }[];
   const triggers = functions.filter(({ type }) => type === 'cosmosDBTrigger');
-  const projections = millrace('projections', 'list') as unknown[];
+  const projections = json('projections', 'list') as unknown[];
   assert.equal(triggers.length > 0, projections.length > 0, 'run `npm run millrace -- functions start --list`');
   assert.ok(functions.some(({ name }) => name === 'millrace-health'));
 });

@@ -3,6 +3,7 @@ import type { Model, ShardedContainers } from '../model/model.ts';
 import { ref, same } from './declaration.ts';
 import { isEffect } from './kind-facts.ts';
 import type {
+  ArchiveSpec,
   CustomSpec,
   DerivedSpec,
   EffectSpec,
@@ -75,12 +76,13 @@ export function specPlaceOf(
         hint: 'Ingest into a container of the global place, and keep the reference container by a copy of it.',
       };
     case 'archive':
-      if (where(spec.from) !== 'reference') return where(spec.from) === 'global' ? 'global' : 'shard';
-      return {
-        why: `Every shard has ${ref(spec.from)}, and would archive it for itself`,
-        hint: 'Declare it for the documents of the global place that the reference container is kept from.',
-      };
   }
+  spec satisfies ArchiveSpec;
+  if (where(spec.from) !== 'reference') return where(spec.from) === 'global' ? 'global' : 'shard';
+  return {
+    why: `Every shard has ${ref(spec.from)}, and would archive it for itself`,
+    hint: 'Declare it for the documents of the global place that the reference container is kept from.',
+  };
 }
 
 /** What takes effect outside, tables too: the rows of all shards are in one database. */

@@ -11,6 +11,7 @@ import { indexNeeds } from '../index-needs.ts';
 import { isEffect } from '../kind-facts.ts';
 import {
   type AggregateSpec,
+  type ArchiveSpec,
   type CopySpec,
   type DerivedSpec,
   type Pipeline,
@@ -223,12 +224,13 @@ function stepsOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Fac
         each('patch a child, for each', write),
       ];
     case 'archive':
-      return [
-        each('read the entry', OWN.read),
-        each('write the entry', OWN.write),
-        each('remove the document', OWN.write / 2),
-      ];
   }
+  spec satisfies ArchiveSpec;
+  return [
+    each('read the entry', OWN.read),
+    each('write the entry', OWN.write),
+    each('remove the document', OWN.write / 2),
+  ];
 }
 
 const readOf = (detail: ContainerDetail | undefined, facts: Facts): number =>

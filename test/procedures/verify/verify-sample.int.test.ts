@@ -168,7 +168,7 @@ it('a sample draws each document of a container with many some time, and reads o
   ]);
   const typeOf = ({ type }: Doc): string => String(type);
   const met = new Set<string>();
-  for (let n = 0; n < 200 && met.size < ids.length; n++) {
+  for (let n = 0; n < 2_000 && met.size < ids.length; n++) {
     const drawn = await draw(stage.container('Orders'), {
       typeOf,
       most,

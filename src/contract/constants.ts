@@ -3,7 +3,7 @@ import { canonical } from '../base/json.ts';
 import { type Model, examplesOf } from '../model/model.ts';
 import { type Rule, type RuleResult, noDesign } from '../model/rules/rule.ts';
 import type { CopySpec, Doc, EmbedSpec, Pipeline, ReferenceSpec } from '../pipeline/specs.ts';
-import { attempt } from '../pipeline/watched.ts';
+import { attempt } from '../pipeline/fields/watched.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { noPipeline } from './existence.ts';
 import { depends, outputsOf, traceFunctions } from './trace.ts';

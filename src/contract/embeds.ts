@@ -2,7 +2,7 @@
 import { canonical, isObject } from '../base/json.ts';
 import type { Facts } from '../model/rules/facts.ts';
 import type { RuleResult } from '../model/rules/rule.ts';
-import { attempt } from '../pipeline/watched.ts';
+import { attempt } from '../pipeline/fields/watched.ts';
 import { typeRules } from '../pipeline/discriminator.ts';
 import type { Doc, EmbedSpec, Pipeline } from '../pipeline/specs.ts';
 import { type Model, examplesOf } from '../model/model.ts';

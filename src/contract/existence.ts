@@ -3,7 +3,7 @@ import { type Facts, isWrite } from '../model/rules/facts.ts';
 import type { Reference } from '../model/documents.ts';
 import type { SourceLine } from '../model/model.ts';
 import { type Need, type Rule, type RuleResult, missing, noDesign } from '../model/rules/rule.ts';
-import { circles } from '../pipeline/field-flow.ts';
+import { circles } from '../pipeline/fields/field-flow.ts';
 import type { SourceRef } from '../pipeline/specs.ts';
 import { didYouMean, suggestion } from '../base/near.ts';
 import { differencesOf } from './columns.ts';

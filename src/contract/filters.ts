@@ -4,7 +4,7 @@ import { isObject } from '../base/json.ts';
 import { examplesOf } from '../model/model.ts';
 import { typeRules } from '../pipeline/discriminator.ts';
 import type { DerivedSpec, Doc } from '../pipeline/specs.ts';
-import { attempt } from '../pipeline/watched.ts';
+import { attempt } from '../pipeline/fields/watched.ts';
 import type { Compared, Said } from './declared.ts';
 
 /** The words beside the source: what is left without the references, and what they say. */

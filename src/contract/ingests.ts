@@ -4,7 +4,7 @@ import { type Model, containerOf, examplesOf, exampleValueAt } from '../model/mo
 import { type Rule, type RuleResult, noDesign } from '../model/rules/rule.ts';
 import { parseDate } from '../pipeline/date.ts';
 import type { ArchiveSpec, Doc, IngestSpec } from '../pipeline/specs.ts';
-import { attempt, watched } from '../pipeline/watched.ts';
+import { attempt, watched } from '../pipeline/fields/watched.ts';
 import type { Contract } from './declared.ts';
 import { noPipeline } from './existence.ts';
 

@@ -3,7 +3,7 @@ import { canonical } from '../base/json.ts';
 import type { Facts } from '../model/rules/facts.ts';
 import { type Rule, type RuleResult, missing, noDesign } from '../model/rules/rule.ts';
 import { typeRules } from '../pipeline/discriminator.ts';
-import { attempt } from '../pipeline/watched.ts';
+import { attempt } from '../pipeline/fields/watched.ts';
 import { aggregateId } from '../pipeline/sink-id.ts';
 import type { Doc, ProjectionSpec } from '../pipeline/specs.ts';
 import { differencesOf } from './columns.ts';

@@ -6,7 +6,7 @@ import { examplesOf } from '../model/model.ts';
 import { typeRules } from '../pipeline/discriminator.ts';
 import type { MeasureSpec } from '../pipeline/builders/measures.ts';
 import type { AggregateSpec, Doc, Pipeline } from '../pipeline/specs.ts';
-import { attempt } from '../pipeline/watched.ts';
+import { attempt } from '../pipeline/fields/watched.ts';
 import { type Compared, type Said, writing } from './declared.ts';
 import { type Expression, expressionOf } from './expression.ts';
 

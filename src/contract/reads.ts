@@ -1,7 +1,7 @@
 // Finds the fields that a declaration's functions read and that no example has, fields of list elements too.
 import { isObject } from '../base/json.ts';
 import { type Model, examplesOf } from '../model/model.ts';
-import { attempt } from '../pipeline/watched.ts';
+import { attempt } from '../pipeline/fields/watched.ts';
 import { typeRules } from '../pipeline/discriminator.ts';
 import type { DerivedSpec, Doc, EmbedSpec, Pipeline, SourceRef } from '../pipeline/specs.ts';
 

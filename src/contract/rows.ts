@@ -6,7 +6,7 @@ import type { Facts } from '../model/rules/facts.ts';
 import { type Rule, type RuleResult, missing, more, noDesign } from '../model/rules/rule.ts';
 import { recompute, rowKey, visible } from '../pipeline/oracle/recompute.ts';
 import type { Doc, Pipeline, ProjectionSpec } from '../pipeline/specs.ts';
-import { attempt } from '../pipeline/watched.ts';
+import { attempt } from '../pipeline/fields/watched.ts';
 import { type Contract, writing } from './declared.ts';
 import { unmatched } from './embeds.ts';
 

@@ -4,7 +4,7 @@ import { type CustomSpec, type EffectSpec, type Pipeline, type PublishSpec, proj
 import { tenantOf, tenantRuleOf } from '../pipeline/tenant.ts';
 import { ref } from '../pipeline/declaration.ts';
 import { isEmptied } from '../pipeline/emptied.ts';
-import { touchedBy } from '../pipeline/touched.ts';
+import { touchedBy } from '../pipeline/fields/touched.ts';
 import { feedReaders, sourcesOf } from '../pipeline/pipeline.ts';
 import { joinsShards, wholeOf } from '../pipeline/places.ts';
 import type { SourceContainer, SourceMarks, TypeRules } from '../feed/reading/mapper.ts';

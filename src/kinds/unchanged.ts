@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { digest } from '../base/json.ts';
-import { withoutPaths } from '../pipeline/ignored.ts';
+import { withoutPaths } from '../pipeline/fields/ignored.ts';
 import type { SourceRef } from '../pipeline/specs.ts';
 import type { Change } from '../feed/reading/change.ts';
 import { type Runner, placeText } from './runner.ts';

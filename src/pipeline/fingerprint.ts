@@ -20,7 +20,7 @@ import type { MeasureSpec } from './builders/measures.ts';
 import { joinedExample } from './joined-examples.ts';
 import { type Column, layoutOf } from './tables/layout.ts';
 import { aggregateId, sinkDocumentId } from './sink-id.ts';
-import { attempt } from './watched.ts';
+import { attempt } from './fields/watched.ts';
 
 /** What is held if its declaration changes under its version. */
 export type FingerprintedSpec = ProjectionSpec | EmbedSpec | TableSpec;

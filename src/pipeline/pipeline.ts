@@ -14,7 +14,7 @@ import { hasLocator, projectionId } from './specs.ts';
 import { counted } from '../base/user-code.ts';
 import { type Declaration, about, error, plain, ref } from './declaration.ts';
 import type { IngestDeclaration } from './builders/ingest.ts';
-import { ignoreFindings } from './ignored.ts';
+import { ignoreFindings } from './fields/ignored.ts';
 import { MODEL, type ModelCode, type ModelRef } from '../model/code/define-model.ts';
 import type { Type } from './types.ts';
 

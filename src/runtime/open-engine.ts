@@ -5,7 +5,7 @@ import type { HoldingStore } from '../access/blob-store.ts';
 import { Holds } from '../archive/holds.ts';
 import { coldReader } from '../archive/read/cold-reader.ts';
 import { wholeOf } from '../pipeline/places.ts';
-import { unreadBy } from '../pipeline/touched.ts';
+import { unreadBy } from '../pipeline/fields/touched.ts';
 import { type Pipeline, type ReplayedSpec, projectionId } from '../pipeline/specs.ts';
 import { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../engine/dead-letters/letter-bodies.ts';

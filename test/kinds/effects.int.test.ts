@@ -10,7 +10,7 @@ import { Engine } from '../../src/engine/engine.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { eventId } from '../../src/kinds/publish/event.ts';
 import { EffectRecords } from '../../src/kinds/effects/records.ts';
-import { embeddedPaths } from '../../src/pipeline/touched.ts';
+import { embeddedPaths } from '../../src/pipeline/fields/touched.ts';
 import { effectKey, reactRunner } from '../../src/kinds/react/react-runner.ts';
 import type { Runner } from '../../src/kinds/runner.ts';
 import { sendRunner } from '../../src/kinds/send/send-runner.ts';

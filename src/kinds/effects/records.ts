@@ -2,7 +2,7 @@ import { formatOf } from '../../base/format.ts';
 import { canonical, digest } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type Change, type Version, compareVersions } from '../../feed/reading/change.ts';
-import { withoutPaths } from '../../pipeline/ignored.ts';
+import { withoutPaths } from '../../pipeline/fields/ignored.ts';
 import type { SourceRef } from '../../pipeline/specs.ts';
 import type { DocumentAccess, SinkDocument, Write } from '../../access/document-access.ts';
 import { untilDone } from '../../access/change.ts';

@@ -2,7 +2,7 @@
 import { type Model, containerOf, keyPathsOf, typeOf } from '../../model/model.ts';
 import { about, error, ref, same } from '../declaration.ts';
 import { typeRules } from '../discriminator.ts';
-import { circles, readBy, writtenBy } from '../field-flow.ts';
+import { circles, readBy, writtenBy } from '../fields/field-flow.ts';
 import type { EmbedSpec, Finding, Pipeline } from '../specs.ts';
 import { matched } from './matched.ts';
 

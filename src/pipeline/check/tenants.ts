@@ -3,7 +3,7 @@ import { messageOf } from '../../base/errors.ts';
 import { type Model, containerOf, examplesOf } from '../../model/model.ts';
 import { about, error, ref, same } from '../declaration.ts';
 import { typeRules } from '../discriminator.ts';
-import { attempt } from '../watched.ts';
+import { attempt } from '../fields/watched.ts';
 import { recompute } from '../oracle/recompute.ts';
 import { feedReaders, sourcesOf } from '../pipeline.ts';
 import type { AggregateSpec, CopySpec, Doc, EmbedSpec, Finding, Pipeline, ReferenceSpec, SourceRef } from '../specs.ts';

@@ -3,7 +3,7 @@ import type { Facts } from '../../model/rules/facts.ts';
 import { words } from '../../model/relations.ts';
 import { ref } from '../declaration.ts';
 import { CHILDREN_WITH_THE_PAGE } from '../builders/embed.ts';
-import { writtenBy } from '../field-flow.ts';
+import { writtenBy } from '../fields/field-flow.ts';
 import type { EmbedSpec, Pipeline } from '../specs.ts';
 import { feedReaders, sourcesOf } from '../pipeline.ts';
 

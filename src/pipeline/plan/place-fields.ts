@@ -2,7 +2,7 @@
 import { canonical } from '../../base/json.ts';
 import { type Model, examplesOf, keyPathsOf } from '../../model/model.ts';
 import { type AggregateSpec, type CopySpec, type Doc, lacksJoined } from '../specs.ts';
-import { attempt, watched } from '../watched.ts';
+import { attempt, watched } from '../fields/watched.ts';
 
 /** The fields that determine a document's groups: a change of one of them may move it to another group. */
 export function readByGroups(spec: AggregateSpec, model: Model): string[] {

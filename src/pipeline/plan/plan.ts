@@ -6,7 +6,7 @@ import { type FanOut, fanOuts } from '../fan-outs.ts';
 import { allVersionsSource } from '../all-versions.ts';
 import { ref } from '../declaration.ts';
 import { withoutTurns } from '../undeferrable.ts';
-import { circles } from '../field-flow.ts';
+import { circles } from '../fields/field-flow.ts';
 import { indexNeeds } from '../index-needs.ts';
 import { isEffect } from '../kind-facts.ts';
 import {
@@ -22,7 +22,7 @@ import {
 } from '../specs.ts';
 import { isStartable, startOf } from '../start.ts';
 import { feedReaders, sourcesOf } from '../pipeline.ts';
-import { ignoredOf, touchedBy, unreadBy } from '../touched.ts';
+import { ignoredOf, touchedBy, unreadBy } from '../fields/touched.ts';
 import { specPlaceOf, shardedContainers } from '../places.ts';
 import { planKeyOf, movedBy, readByGroups } from './place-fields.ts';
 import { indexNote } from './secondary-index.ts';

@@ -4,7 +4,7 @@ import { type Model, containerOf, examplesOf, keyPathsOf } from '../../model/mod
 import { ref } from '../declaration.ts';
 import { sourcesOf } from '../pipeline.ts';
 import type { CopySpec, DerivedSpec, Pipeline } from '../specs.ts';
-import { attempt } from '../watched.ts';
+import { attempt } from '../fields/watched.ts';
 
 /** One sentence for a projection that keeps documents in a container; none for the other kinds. */
 export function indexNote(spec: DerivedSpec, pipeline: Pipeline, model: Model): string[] {

@@ -15,7 +15,7 @@ import {
   projectionId,
 } from '../../pipeline/specs.ts';
 import { feedReaders } from '../../pipeline/pipeline.ts';
-import { touchedBy } from '../../pipeline/touched.ts';
+import { touchedBy } from '../../pipeline/fields/touched.ts';
 import type { Model } from '../../model/model.ts';
 import { suggestion } from '../../base/near.ts';
 import { sharedError } from '../../base/shared-errors.ts';

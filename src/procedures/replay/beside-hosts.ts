@@ -5,7 +5,7 @@ import { READ_LAG_MS } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { wholeOf } from '../../pipeline/places.ts';
 import type { DerivedSpec } from '../../pipeline/specs.ts';
-import { unreadBy } from '../../pipeline/touched.ts';
+import { unreadBy } from '../../pipeline/fields/touched.ts';
 
 export interface BesideHostsOptions extends Pick<Parts, 'services' | 'loaded'> {
   readonly readLagMs?: number | undefined;

@@ -3,7 +3,7 @@ import type { Container as CosmosContainer, Database } from '@azure/cosmos';
 import { mapSettled } from '../../base/map-settled.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type TenantRule, isOfTenants, tenantOf, tenantValue } from '../../pipeline/tenant.ts';
-import { attempt } from '../../pipeline/watched.ts';
+import { attempt } from '../../pipeline/fields/watched.ts';
 import type { Container } from '../../model/model.ts';
 import { isOnePartition, storedDocuments } from './documents.ts';
 

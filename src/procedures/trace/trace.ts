@@ -4,7 +4,7 @@ import { readItem } from '../../cosmos/read-item.ts';
 import type { Model } from '../../model/model.ts';
 import { isOfType, typeRules } from '../../pipeline/discriminator.ts';
 import { feedReaders, sourcesOf } from '../../pipeline/pipeline.ts';
-import { unreadBy } from '../../pipeline/touched.ts';
+import { unreadBy } from '../../pipeline/fields/touched.ts';
 import {
   type AggregateSpec,
   type CopySpec,

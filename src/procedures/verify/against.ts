@@ -13,7 +13,7 @@ import { isOwn } from '../../cosmos/own-documents.ts';
 import { splitPath, valueAtPath } from '../../cosmos/paths.ts';
 import { containerOf, keyPathsOf, typeOf } from '../../model/model.ts';
 import { isOfType, typeRules } from '../../pipeline/discriminator.ts';
-import { withoutPath } from '../../pipeline/ignored.ts';
+import { withoutPath } from '../../pipeline/fields/ignored.ts';
 import { type Derivation, ownFields, recompute } from '../../pipeline/oracle/recompute.ts';
 import { sourcesOf } from '../../pipeline/pipeline.ts';
 import { type Doc, type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';

@@ -21,7 +21,7 @@ import type { Identity, Key } from '../../feed/reading/change.ts';
 import { keyPathsOf } from '../../model/model.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { DocumentsOf } from './documents-of.ts';
-import { type GroupLimits, drawnGroups, placed } from './drawn-groups.ts';
+import { type GroupLimits, drawnGroups, placed } from './sample/drawn-groups.ts';
 import { type Part, type Reading, nameOf } from './look.ts';
 import { parkedIdentityOf } from './parked.ts';
 import { type TypesReading, readTypes } from './whole-reading.ts';

@@ -9,7 +9,7 @@ import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseDeclared, chooseProjection } from '../projections/choose.ts';
 import { type Candidate, type Difference, innermost } from './difference.ts';
 import type { Comparison, LookOptions } from './look.ts';
-import { drawSample } from './draw-sample.ts';
+import { drawSample } from './sample/draw-sample.ts';
 import { type Settled, settled } from './until-stable.ts';
 import { type RepairedProjections, placeText, repair } from '../repair/repair.ts';
 import type { AskedTenant } from '../tenants/tenant-flag.ts';

@@ -4,7 +4,7 @@ import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan } from '@azure/cosmos';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { sweep } from '../../../src/procedures/archive/sweep.ts';
-import { draw } from '../../../src/procedures/verify/draw.ts';
+import { draw } from '../../../src/procedures/verify/sample/draw.ts';
 import { type Verification, type VerifyOptions, verify } from '../../../src/procedures/verify/verify.ts';
 import { projectionsVerify } from '../../../src/verbs/projections/verify.operation.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';

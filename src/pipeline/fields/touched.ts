@@ -1,9 +1,9 @@
 // Which projections' documents are also written by others, so that a version may bring no change to them.
-import { type Model, containerOf } from '../model/model.ts';
-import { ref, same } from './declaration.ts';
+import { type Model, containerOf } from '../../model/model.ts';
+import { ref, same } from '../declaration.ts';
 import { readByWhole } from './field-flow.ts';
-import { sourcesOf } from './pipeline.ts';
-import type { EffectSpec, EmbedSpec, Pipeline, ProjectionSpec, PublishSpec, SourceRef } from './specs.ts';
+import { sourcesOf } from '../pipeline.ts';
+import type { EffectSpec, EmbedSpec, Pipeline, ProjectionSpec, PublishSpec, SourceRef } from '../specs.ts';
 
 /** The fields of a type that are no change: those of `source()`, or the vectors of the container. */
 export const ignoredOf = ({ sources }: Pick<Pipeline, 'sources'>, model: Model, of: SourceRef): readonly string[] =>

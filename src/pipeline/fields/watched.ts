@@ -1,5 +1,5 @@
 // Finds the fields of a document that a declaration's function reads, by running the function.
-import type { Doc } from './specs.ts';
+import type { Doc } from '../specs.ts';
 
 /** The document; it records in `read` which top-level fields are read (`*`: all of them). */
 export const watched = (doc: Doc, read: Set<string>): Doc =>

@@ -1,12 +1,12 @@
 import type { Container } from '@azure/cosmos';
-import { canonical } from '../../base/json.ts';
-import { physicalRanges } from '../../cosmos/physical-ranges.ts';
-import type { FeedRange } from '../../cosmos/ranges.ts';
-import { spendingOf } from '../../cosmos/budget/meter.ts';
-import type { Change, Identity } from '../../feed/reading/change.ts';
-import { openSource } from '../../feed/reading/open-source.ts';
-import { lsnOf, positionAt } from '../../feed/reading/position.ts';
-import { type CosmosChangeSource, RangeGone } from '../../feed/reading/source.ts';
+import { canonical } from '../../../base/json.ts';
+import { physicalRanges } from '../../../cosmos/physical-ranges.ts';
+import type { FeedRange } from '../../../cosmos/ranges.ts';
+import { spendingOf } from '../../../cosmos/budget/meter.ts';
+import type { Change, Identity } from '../../../feed/reading/change.ts';
+import { openSource } from '../../../feed/reading/open-source.ts';
+import { lsnOf, positionAt } from '../../../feed/reading/position.ts';
+import { type CosmosChangeSource, RangeGone } from '../../../feed/reading/source.ts';
 
 export interface DrawOptions {
   /** The type of a stored document; undefined: it isn't drawn. */

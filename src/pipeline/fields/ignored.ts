@@ -1,7 +1,7 @@
 // Fields that are no change: what others write into a source's documents, such as vectors.
-import { isObject } from '../base/json.ts';
-import { error, ref } from './declaration.ts';
-import type { Doc, Finding, SourceRules } from './specs.ts';
+import { isObject } from '../../base/json.ts';
+import { error, ref } from '../declaration.ts';
+import type { Doc, Finding, SourceRules } from '../specs.ts';
 
 /** The names of a path; `*` is every field of an object, or every element of a list. */
 const namesOf = (path: string): string[] =>

@@ -1,14 +1,14 @@
-import { isOfType, typeRules } from '../../pipeline/discriminator.ts';
-import { type Doc, type EntryPlace, type ProjectionSpec, isOutside, projectionId } from '../../pipeline/specs.ts';
-import type { Identity } from '../../feed/reading/change.ts';
-import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import type { Screen } from '../screen.ts';
-import { nameOf } from './look.ts';
-import type { Drawn } from './named-reading.ts';
+import { isOfType, typeRules } from '../../../pipeline/discriminator.ts';
+import { type Doc, type EntryPlace, type ProjectionSpec, isOutside, projectionId } from '../../../pipeline/specs.ts';
+import type { Identity } from '../../../feed/reading/change.ts';
+import type { LoadedPipeline, Services } from '../../../runtime/workspace.ts';
+import type { Screen } from '../../screen.ts';
+import { nameOf } from '../look.ts';
+import type { Drawn } from '../named-reading.ts';
 import { draw } from './draw.ts';
-import { countDocuments } from '../projections/estimate.ts';
-import { databasesOf } from '../projections/over-shards.ts';
-import type { OtherSpec } from './verify-others.ts';
+import { countDocuments } from '../../projections/estimate.ts';
+import { databasesOf } from '../../projections/over-shards.ts';
+import type { OtherSpec } from '../verify-others.ts';
 
 export interface SampleOptions {
   /** So many documents of each type, as `1000` or `1%`; undefined: all are compared. */

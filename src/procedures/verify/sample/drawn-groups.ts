@@ -1,14 +1,14 @@
 import type { Database } from '@azure/cosmos';
-import { digest } from '../../base/json.ts';
-import { mapSettled } from '../../base/map-settled.ts';
-import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { recompute, rowKey } from '../../pipeline/oracle/recompute.ts';
-import { type AggregateSpec, type SourceRules, projectionId } from '../../pipeline/specs.ts';
-import type { Identity, Key } from '../../feed/reading/change.ts';
-import { type ContributionDocument, contributionId } from '../../kinds/aggregate/contribution.ts';
-import type { DocumentsOf } from './documents-of.ts';
-import { type Part, nameOf } from './look.ts';
-import { identityText } from './parked.ts';
+import { digest } from '../../../base/json.ts';
+import { mapSettled } from '../../../base/map-settled.ts';
+import { fetchAll } from '../../../cosmos/fetch-all.ts';
+import { recompute, rowKey } from '../../../pipeline/oracle/recompute.ts';
+import { type AggregateSpec, type SourceRules, projectionId } from '../../../pipeline/specs.ts';
+import type { Identity, Key } from '../../../feed/reading/change.ts';
+import { type ContributionDocument, contributionId } from '../../../kinds/aggregate/contribution.ts';
+import type { DocumentsOf } from '../documents-of.ts';
+import { type Part, nameOf } from '../look.ts';
+import { identityText } from '../parked.ts';
 
 export interface GroupsContext {
   readonly database: Database;

@@ -1,7 +1,7 @@
 import { definePipeline, react, source } from 'millrace';
 import { describe, expect, it } from 'vitest';
-import { withoutPaths } from '../../src/pipeline/ignored.ts';
-import { m } from '../fixtures/vectors/model.ts';
+import { withoutPaths } from '../../../src/pipeline/fields/ignored.ts';
+import { m } from '../../fixtures/vectors/model.ts';
 
 describe('ignored fields', () => {
   it('ignored fields are left out at any depth, in lists too, with objects that have nothing else', () => {

@@ -1,8 +1,8 @@
 // Which fields a declaration reads and writes, and whether its own writes come back to it as changes.
-import { isObject } from '../base/json.ts';
-import { type Model, examplesOf } from '../model/model.ts';
-import { typeRules } from './discriminator.ts';
-import { ref, same } from './declaration.ts';
+import { isObject } from '../../base/json.ts';
+import { type Model, examplesOf } from '../../model/model.ts';
+import { typeRules } from '../discriminator.ts';
+import { ref, same } from '../declaration.ts';
 import {
   type AggregateSpec,
   type Doc,
@@ -12,8 +12,8 @@ import {
   type SourceRef,
   type SourceRules,
   lacksJoined,
-} from './specs.ts';
-import { sourcesOf } from './pipeline.ts';
+} from '../specs.ts';
+import { sourcesOf } from '../pipeline.ts';
 import { attempt, watched } from './watched.ts';
 
 /** `*`: any; `lines.name`: in the elements of a list. */

@@ -46,8 +46,8 @@ export async function wrongRows(database: Database, written: Iterable<Order>): P
     return resources.filter(({ storeId }) => stores.has(storeId));
   };
   const found = (await rowsOf('Summaries')).filter(({ turn }) => turn !== undefined);
-  // A total of no orders may be there or not.
-  const counted = (await rowsOf('Totals')).filter(({ orders = 0, cents }) => orders !== 0 || cents !== 0);
+  // A total of no orders may be there or not. What each order adds to one is no row of a total.
+  const counted = (await rowsOf('Totals')).filter(({ orders, cents }) => orders !== undefined && (orders || cents));
   return {
     summaries: differences(
       summaries,

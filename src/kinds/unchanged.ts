@@ -4,6 +4,7 @@ import { withoutPaths } from '../pipeline/fields/ignored.ts';
 import type { SourceRef } from '../pipeline/specs.ts';
 import type { Change } from '../feed/reading/change.ts';
 import { type Runner, placeText } from './runner.ts';
+import { outrunIn } from './stamp.ts';
 
 /** Documents that a tenure remembers, for each projection. */
 const REMEMBERED = 20_000;
@@ -58,7 +59,11 @@ export function leavingOutUnchanged(
       }
       const due = same.size === 0 ? changes : changes.filter((change) => !same.has(placeText(change)));
       if (due.length === 0) return;
+      const { tenure } = access.fence;
+      const before = outrunIn(tenure);
       await runner.apply(due, access);
+      // Of an older version it wrote nothing, and the process that began the newer one may have died before its last write.
+      if (outrunIn(tenure) !== before) return;
       for (const [place, content] of last) if (content !== undefined) memory.set(place, content);
     },
   };

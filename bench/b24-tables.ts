@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Client } from 'pg';
-import { entryId } from '../src/pipeline/sink-id.ts';
+import { entryId } from '../src/pipeline/derived-ids.ts';
 import type { Doc, TableEntry } from '../src/pipeline/specs.ts';
 import { table } from '../src/pipeline/builders/table.ts';
 import { withRows } from '../src/pipeline/tables/bind.ts';

@@ -3,7 +3,7 @@ import { isUnindexed, unindexed } from '../pipeline/archive-index.ts';
 import { type Rule, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
 import { differencesOf } from './columns.ts';
 import type { Contract } from './declared.ts';
-import { SECTION, noPipeline } from './existence.ts';
+import { SECTION, noPipeline } from './same-projections.ts';
 
 /** Names that differ only in case are taken for one hub. */
 const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();

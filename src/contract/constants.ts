@@ -5,7 +5,7 @@ import { type Rule, type RuleResult, noDesign } from '../model/rules/rule.ts';
 import type { CopySpec, Doc, EmbedSpec, Pipeline, ReferenceSpec } from '../pipeline/specs.ts';
 import { attempt } from '../pipeline/fields/watched.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
-import { noPipeline } from './existence.ts';
+import { noPipeline } from './same-projections.ts';
 import { depends, outputsOf, traceFunctions } from './trace.ts';
 
 /** What a document can't be without, and what a type's name says. */

@@ -5,7 +5,7 @@ import type { Pipeline } from '../pipeline/specs.ts';
 import { Contract, type PipelineSource, type Unloadable } from './declared.ts';
 import { agreement } from './agreement.ts';
 import { constants } from './constants.ts';
-import { existence } from './existence.ts';
+import { existence } from './same-projections.ts';
 import { fields } from './fields.ts';
 import { ingests } from './ingests.ts';
 import { keys } from './keys.ts';

@@ -9,7 +9,7 @@ import { rowKey, visible } from '../pipeline/oracle/recompute.ts';
 import { differencesOf } from './columns.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';
-import { anyProjection } from './existence.ts';
+import { anyProjection } from './same-projections.ts';
 import { type Read, joinedReads } from './reads.ts';
 import { differing, madeRows } from './rows.ts';
 import { isWhole, jsonTypes, traceFunctions } from './trace.ts';

@@ -6,7 +6,7 @@ import { parseDate } from '../pipeline/date.ts';
 import type { ArchiveSpec, Doc, IngestSpec } from '../pipeline/specs.ts';
 import { attempt, watched } from '../pipeline/fields/watched.ts';
 import type { Contract } from './declared.ts';
-import { noPipeline } from './existence.ts';
+import { noPipeline } from './same-projections.ts';
 
 /** A time that is no more than this away from the present was taken from the clock. */
 const NOW_MS = 60_000;

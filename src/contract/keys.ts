@@ -4,11 +4,11 @@ import type { Facts } from '../model/rules/facts.ts';
 import { type Rule, type RuleResult, missing, noDesign } from '../model/rules/rule.ts';
 import { typeRules } from '../pipeline/discriminator.ts';
 import { attempt } from '../pipeline/fields/watched.ts';
-import { aggregateId } from '../pipeline/sink-id.ts';
+import { aggregateId } from '../pipeline/derived-ids.ts';
 import type { Doc, ProjectionSpec } from '../pipeline/specs.ts';
 import { differencesOf } from './columns.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
-import { anyProjection } from './existence.ts';
+import { anyProjection } from './same-projections.ts';
 import { examplesOf, exampleValueAt } from '../model/model.ts';
 import { depends, isWhole, outputsOf, traceFunctions } from './trace.ts';
 

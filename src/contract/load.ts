@@ -3,7 +3,7 @@ import { fanOuts } from '../pipeline/fan-outs.ts';
 import { type Rule, missing, n } from '../model/rules/rule.ts';
 import { differencesOf } from './columns.ts';
 import type { Contract } from './declared.ts';
-import { SECTION, anyProjection } from './existence.ts';
+import { SECTION, anyProjection } from './same-projections.ts';
 
 export function loadRules(contract: Contract): Rule[] {
   return [

@@ -8,7 +8,7 @@ import { changeDocument } from '../access/change.ts';
 import { stateDocument } from './changed-state.ts';
 import { Guess } from './create-first.ts';
 import { type JoinUses, compareUses, usesOf } from './join-use.ts';
-import { standing } from './stamp.ts';
+import { standing } from './standing.ts';
 
 /** The access sends many of them in one request. */
 const AT_ONCE = 512;

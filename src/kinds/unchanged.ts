@@ -4,7 +4,7 @@ import { withoutPaths } from '../pipeline/fields/ignored.ts';
 import type { SourceRef } from '../pipeline/specs.ts';
 import type { Change } from '../feed/reading/change.ts';
 import { type Runner, placeText } from './runner.ts';
-import { outrunIn } from './stamp.ts';
+import { outrunIn } from './standing.ts';
 
 /** Documents that a tenure remembers, for each projection. */
 const REMEMBERED = 20_000;

@@ -19,7 +19,7 @@ import {
 import type { MeasureSpec } from './builders/measures.ts';
 import { joinedExample } from './joined-examples.ts';
 import { type Column, layoutOf } from './tables/layout.ts';
-import { aggregateId, sinkDocumentId } from './sink-id.ts';
+import { aggregateId, sinkDocumentId } from './derived-ids.ts';
 import { attempt } from './fields/watched.ts';
 
 /** What is held if its declaration changes under its version. */

@@ -6,7 +6,7 @@ import { tenantFollowsFromKey, tenantRuleOf } from '../pipeline/tenant.ts';
 import { type Registered, registeredOf } from '../engine/deferred/registered.ts';
 import { openDeferred } from '../engine/open-deferred.ts';
 import type { LeaseStore } from '../feed/leases/lease.ts';
-import { LagEstimator } from '../feed/processor/estimator.ts';
+import { LagEstimator } from '../feed/processor/lag-estimator.ts';
 import type { LeaseLag } from '../feed/processor/telemetry.ts';
 import { type SourceContainer, tenantOfKey } from '../feed/reading/mapper.ts';
 import type { FeedMode, Start } from '../feed/reading/source.ts';

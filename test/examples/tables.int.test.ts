@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { cli } from '../cli/cli.ts';
 import pipeline from '../../examples/tables/pipeline.ts';
-import { entryId } from '../../src/pipeline/sink-id.ts';
+import { entryId } from '../../src/pipeline/derived-ids.ts';
 import type { TableEntry } from '../../src/pipeline/specs.ts';
 import { usePglite } from '../support/pglite-stage.ts';
 import { examplesOf, keyPathsOf, exampleValueAt } from '../../src/model/model.ts';

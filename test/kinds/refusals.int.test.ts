@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Meter } from '../../src/cosmos/budget/charge-meter.ts';
 import { connect } from '../../src/cosmos/connect.ts';
 import type { AggregateSpec, CopySpec, Doc } from '../../src/pipeline/specs.ts';
-import { sinkDocumentId } from '../../src/pipeline/sink-id.ts';
+import { sinkDocumentId } from '../../src/pipeline/derived-ids.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { aggregateRunner } from '../../src/kinds/aggregate/aggregate-runner.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { isOfType } from '../../src/pipeline/discriminator.ts';
-import { entryId, sinkDocumentId } from '../../src/pipeline/sink-id.ts';
+import { entryId, sinkDocumentId } from '../../src/pipeline/derived-ids.ts';
 import { toChange, toDocument, typeOf } from '../../src/feed/reading/mapper.ts';
 import { refusalOf } from '../../src/access/size.ts';
 

@@ -1,6 +1,6 @@
 // What the tables hold, document by document, in the form that `rowsOf` gives: for verify and repair.
 import type { EntryPlace, TablePart, TableRow } from '../../pipeline/specs.ts';
-import { entryId } from '../../pipeline/sink-id.ts';
+import { entryId } from '../../pipeline/derived-ids.ts';
 import { type Content, guardsName, tableName } from '../../pipeline/tables/ddl.ts';
 import type { Column, TableLayout } from '../../pipeline/tables/layout.ts';
 import { type Cells, type DocumentRows, identityCell } from '../../pipeline/tables/rows.ts';

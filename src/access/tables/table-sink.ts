@@ -4,7 +4,7 @@ import { mapSettled } from '../../base/map-settled.ts';
 import { type SpanOptions, inChildSpan } from '../../base/telemetry/spans.ts';
 import { SinkRefusal } from '../../pipeline/builders/send.ts';
 import type { Entry, TableEntry, TableStore } from '../../pipeline/specs.ts';
-import { entryId } from '../../pipeline/sink-id.ts';
+import { entryId } from '../../pipeline/derived-ids.ts';
 import type { Content } from '../../pipeline/tables/ddl.ts';
 import type { TableLayout } from '../../pipeline/tables/layout.ts';
 import { type DocumentRows, identityCell } from '../../pipeline/tables/rows.ts';

@@ -3,7 +3,7 @@ import { fullKey, splitPath } from '../../cosmos/paths.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { isEmptied } from '../../pipeline/emptied.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
-import { aggregateId, sinkDocumentId } from '../../pipeline/sink-id.ts';
+import { aggregateId, sinkDocumentId } from '../../pipeline/derived-ids.ts';
 import type { Doc } from '../../pipeline/specs.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import type { UsageError } from '../../base/errors.ts';

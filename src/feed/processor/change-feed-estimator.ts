@@ -14,7 +14,7 @@ import { Partitions } from '../leases/partitions.ts';
 import { accountEndpoint } from '../reading/account.ts';
 import type { FeedMode } from '../reading/source.ts';
 import { gapsOf } from '../sharing/split.ts';
-import { type Lag, LagEstimator } from './estimator.ts';
+import { type Lag, LagEstimator } from './lag-estimator.ts';
 import type { FeedStartOption } from './processor-options.ts';
 import type { LeaseLag } from './telemetry.ts';
 

@@ -1,5 +1,5 @@
 import { lsnOf } from '../reading/position.ts';
-import type { Lag } from './estimator.ts';
+import type { Lag } from './lag-estimator.ts';
 
 /** What is known of one lease at one moment. */
 export interface RangeSample {

@@ -13,7 +13,7 @@ import { type OpenSource, openSource } from '../reading/open-source.ts';
 import type { RangePosition } from '../reading/position.ts';
 import { DEFAULT_TIMINGS, FeedHost, type LeaseStatus } from '../sharing/feed-host.ts';
 import { processorStopped } from '../sharing/processor-stopped.ts';
-import { LagEstimator } from './estimator.ts';
+import { LagEstimator } from './lag-estimator.ts';
 import { handlerOf } from './user-handler.ts';
 import { Notices } from './notices.ts';
 import type { AnyOptions } from './processor-options.ts';

@@ -4,7 +4,7 @@ import type { Events } from '../../base/telemetry/diagnostics.ts';
 import { counter, gauge, histogram, observedCounter, observing, upDownCounter } from '../../base/telemetry/metrics.ts';
 import { SCOPE, errorTypeOf, loadApi, startTracing } from '../../base/telemetry/opentelemetry.ts';
 import type { RouterCounters } from '../../shards/routing/values.ts';
-import type { Lag } from './estimator.ts';
+import type { Lag } from './lag-estimator.ts';
 import type { RangeRates } from './rates.ts';
 
 export interface LeaseLag {

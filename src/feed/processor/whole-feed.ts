@@ -1,4 +1,4 @@
-import type { LagEstimator } from './estimator.ts';
+import type { LagEstimator } from './lag-estimator.ts';
 import type { Lease, LeaseStore } from '../leases/lease.ts';
 import { gapsOf } from '../sharing/split.ts';
 

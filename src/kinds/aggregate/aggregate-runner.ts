@@ -1,5 +1,5 @@
 import { type AggregateSpec, projectionId } from '../../pipeline/specs.ts';
-import { aggregateId } from '../../pipeline/sink-id.ts';
+import { aggregateId } from '../../pipeline/derived-ids.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { type FitOptions, fitOf } from '../sink-type.ts';

@@ -10,7 +10,7 @@ import type { Guess } from '../create-first.ts';
 import type { SinkPlace } from '../locator.ts';
 import { Poison } from '../runner.ts';
 import type { SinkContainer } from '../sink-container.ts';
-import { standing } from '../stamp.ts';
+import { standing } from '../standing.ts';
 import { type ContributionDocument, contributionDocument, contributionId } from './contribution.ts';
 import type { Values } from './contribution-values.ts';
 import { nextAggregate } from './next.ts';

@@ -5,7 +5,7 @@ import { mapSettled } from '../../base/map-settled.ts';
 import type { Change, Identity } from '../../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess, Write } from '../../access/document-access.ts';
 import { untilDone } from '../../access/change.ts';
-import { standing } from '../stamp.ts';
+import { standing } from '../standing.ts';
 import { type ArchiveEntry, turnsAfter } from './entry.ts';
 import { projectionsError } from '../errors.ts';
 

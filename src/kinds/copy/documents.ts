@@ -6,7 +6,7 @@ import type { SinkDocument } from '../../access/document-access.ts';
 import type { JoinUses } from '../join-use.ts';
 import type { SinkPlace } from '../locator.ts';
 import { type SinkContainer, keyFields } from '../sink-container.ts';
-import { type Stamp, stampOf } from '../stamp.ts';
+import { type Stamp, stampOf } from '../standing.ts';
 
 /** Millrace's own part of a copied document. */
 export interface CopyOwn {

@@ -2,7 +2,7 @@ import { sharedError } from '../../base/shared-errors.ts';
 import { type MillraceError, messageOf } from '../../base/errors.ts';
 import { digest } from '../../base/json.ts';
 import { type CopySpec, type Doc, hasLocator, lacksJoined, projectionId } from '../../pipeline/specs.ts';
-import { sinkDocumentId } from '../../pipeline/sink-id.ts';
+import { sinkDocumentId } from '../../pipeline/derived-ids.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';
 import { type SinkContainer, sinkKey } from '../sink-container.ts';
 import type { JoinState } from './joins.ts';

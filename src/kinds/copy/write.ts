@@ -12,7 +12,7 @@ import { compareUses, usesOf } from '../join-use.ts';
 import { placeId } from '../locator.ts';
 import { Poison, type Refusal } from '../runner.ts';
 import type { SinkContainer } from '../sink-container.ts';
-import { sameIdentity, stampOf, standing } from '../stamp.ts';
+import { sameIdentity, stampOf, standing } from '../standing.ts';
 import { TOMBSTONE, isCopyOf, tombstone } from './documents.ts';
 import type { Placed } from './place.ts';
 import { projectionsError } from '../errors.ts';

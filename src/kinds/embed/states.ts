@@ -5,7 +5,7 @@ import type { Change, Identity, Version } from '../../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
 import { changeDocument } from '../../access/change.ts';
 import { stateDocument } from '../changed-state.ts';
-import { standing } from '../stamp.ts';
+import { standing } from '../standing.ts';
 import { sameForChildren } from './same-for-children.ts';
 
 /** How far one pass through all children of a parent has got. */

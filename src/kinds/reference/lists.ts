@@ -6,7 +6,7 @@ import type { Change, Identity, Version } from '../../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
 import { changeDocument } from '../../access/change.ts';
 import { stateDocument } from '../changed-state.ts';
-import { standing } from '../stamp.ts';
+import { standing } from '../standing.ts';
 
 /** One document of a list: a piece of reference data, or a tenant. */
 export interface ListedReference {

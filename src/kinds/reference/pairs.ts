@@ -11,7 +11,7 @@ import { chunksOf } from '../chunks.ts';
 import { untilDone } from '../../access/change.ts';
 import { TOMBSTONE, isCopyOf, tombstone } from '../copy/documents.ts';
 import { type SinkContainer, sinkKey } from '../sink-container.ts';
-import { sameIdentity, stampOf } from '../stamp.ts';
+import { sameIdentity, stampOf } from '../standing.ts';
 import type { ListedReference } from './lists.ts';
 import { projectionsError } from '../errors.ts';
 

@@ -3,7 +3,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type Doc, type ReferenceSpec, type SourceRef, projectionId } from '../../pipeline/specs.ts';
-import { sinkDocumentId } from '../../pipeline/sink-id.ts';
+import { sinkDocumentId } from '../../pipeline/derived-ids.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { Poison, type Refusal, type Runner, evaluate, wantedChanges } from '../runner.ts';

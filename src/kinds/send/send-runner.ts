@@ -1,7 +1,7 @@
 import { isObject } from '../../base/json.ts';
 import { type Entry, type SendSpec, projectionId } from '../../pipeline/specs.ts';
 import { SinkRefusal } from '../../pipeline/builders/send.ts';
-import { entryId } from '../../pipeline/sink-id.ts';
+import { entryId } from '../../pipeline/derived-ids.ts';
 import type { MillraceError } from '../../base/errors.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';

@@ -2,7 +2,7 @@ import { mapSettled } from '../../base/map-settled.ts';
 import { SinkRefusal } from '../../pipeline/builders/send.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { type TableEntry, type TableSpec, projectionId } from '../../pipeline/specs.ts';
-import { entryId } from '../../pipeline/sink-id.ts';
+import { entryId } from '../../pipeline/derived-ids.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../access/document-access.ts';
 import { Poison, type Refusal, type Runner, evaluate, wantedChanges } from '../runner.ts';

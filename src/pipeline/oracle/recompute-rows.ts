@@ -5,7 +5,7 @@ import { typeRules } from '../discriminator.ts';
 import { isEmptied } from '../emptied.ts';
 import type { Doc, OutsideSpec, SourceRules } from '../specs.ts';
 import { visible } from './recompute.ts';
-import { entryId } from '../sink-id.ts';
+import { entryId } from '../derived-ids.ts';
 
 /** The rows by their ids. `docs`: the source's present documents, including those with a delete marker. */
 export function recomputeRows(

@@ -18,7 +18,7 @@ import type {
 } from '../specs.ts';
 import { typeRules } from '../discriminator.ts';
 import { isEmptied } from '../emptied.ts';
-import { aggregateId, sinkDocumentId } from '../sink-id.ts';
+import { aggregateId, sinkDocumentId } from '../derived-ids.ts';
 
 export interface RecomputeOptions {
   /** The sink's partition key paths: a copy's id is unique only within its key. Without them a row's key is its id alone. */

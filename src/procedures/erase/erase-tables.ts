@@ -1,5 +1,5 @@
 // The tenant's rows in PostgreSQL.
-import { removeTenantRows, rowsWith, undeletable } from '../../access/tables/tenant-rows.ts';
+import { removeTenantRows, rowsWith, undeletable } from '../../access/tables/remove-tenant-rows.ts';
 import { type Count, type EraseParts, all } from './erase-options.ts';
 
 type Parts = Pick<EraseParts, 'loaded' | 'tables' | 'asked' | 'signal'>;

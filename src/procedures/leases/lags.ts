@@ -1,5 +1,5 @@
 import pMap from 'p-map';
-import { type Lag, LagEstimator } from '../../feed/processor/estimator.ts';
+import { type Lag, LagEstimator } from '../../feed/processor/lag-estimator.ts';
 import { sharedOf } from '../../feed/leases/lease-document.ts';
 import type { LeaseGroup, StoredLease } from './groups.ts';
 

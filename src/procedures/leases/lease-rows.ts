@@ -1,5 +1,5 @@
 import { sayRange } from '../../cosmos/ranges.ts';
-import type { Lag } from '../../feed/processor/estimator.ts';
+import type { Lag } from '../../feed/processor/lag-estimator.ts';
 import type { LeaseGroup } from './groups.ts';
 import { lagsOf } from './lags.ts';
 import { type LeaseState, leaseStateOf } from './state.ts';

@@ -1,5 +1,5 @@
 import type { FeedRange } from '../../cosmos/ranges.ts';
-import type { Lag } from '../../feed/processor/estimator.ts';
+import type { Lag } from '../../feed/processor/lag-estimator.ts';
 import { contains, overlaps } from '../../feed/reading/position.ts';
 import type { LeaseGroup, StoredLease } from './groups.ts';
 

@@ -1,7 +1,7 @@
 import type { Container } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
 import type { Meter } from '../../cosmos/budget/charge-meter.ts';
-import { LagEstimator } from '../../feed/processor/estimator.ts';
+import { LagEstimator } from '../../feed/processor/lag-estimator.ts';
 import { Partitions } from '../../feed/leases/partitions.ts';
 import { type RangePosition, positionIn } from '../../feed/reading/position.ts';
 import { plural } from '../table.ts';

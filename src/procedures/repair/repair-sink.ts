@@ -1,6 +1,6 @@
 import { isObject } from '../../base/json.ts';
 import { type OutsideSpec, projectionId } from '../../pipeline/specs.ts';
-import { entryId } from '../../pipeline/sink-id.ts';
+import { entryId } from '../../pipeline/derived-ids.ts';
 import { raised, sortable } from '../../kinds/send/send-runner.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import type { Candidate } from '../verify/difference.ts';

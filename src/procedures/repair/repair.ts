@@ -13,7 +13,7 @@ import {
   projectionId,
 } from '../../pipeline/specs.ts';
 import { rowKey } from '../../pipeline/oracle/recompute.ts';
-import { aggregateId, sinkDocumentId } from '../../pipeline/sink-id.ts';
+import { aggregateId, sinkDocumentId } from '../../pipeline/derived-ids.ts';
 import { OWN_TYPE } from '../../cosmos/own-documents.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';
 import { List } from '../../kinds/reference/lists.ts';

@@ -2,7 +2,7 @@ import { sharedError } from '../../base/shared-errors.ts';
 import type { UsageError } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { parseDate } from '../../pipeline/date.ts';
-import { LagEstimator } from '../../feed/processor/estimator.ts';
+import { LagEstimator } from '../../feed/processor/lag-estimator.ts';
 import { ownContent } from '../../feed/leases/lease-document.ts';
 import { intersection, lsnOf, positionAt, positionIn } from '../../feed/reading/position.ts';
 import { openSource } from '../../feed/reading/open-source.ts';

@@ -15,7 +15,7 @@ import { same } from '../../pipeline/declaration.ts';
 import { recomputeEmbeds } from '../../pipeline/oracle/recompute-embeds.ts';
 import { recomputeRows } from '../../pipeline/oracle/recompute-rows.ts';
 import { rowKey } from '../../pipeline/oracle/recompute.ts';
-import { entryId } from '../../pipeline/sink-id.ts';
+import { entryId } from '../../pipeline/derived-ids.ts';
 import { tenantRuleOf } from '../../pipeline/tenant.ts';
 import { expectedFrom, readStarts } from '../../engine/views/starts.ts';
 import { type Model, keyPathsOf } from '../../model/model.ts';

@@ -1,6 +1,6 @@
 // Customers with unique addresses, orders that name a customer and have unique numbers, shipments that name an order.
 import { table } from 'millrace';
-import { entryId } from '../../../src/pipeline/sink-id.ts';
+import { entryId } from '../../../src/pipeline/derived-ids.ts';
 import type { Doc, Pipeline, TableEntry, TableSpec } from '../../../src/pipeline/specs.ts';
 import { type TableLayout, layoutOf } from '../../../src/pipeline/tables/layout.ts';
 import { rowsOf } from '../../../src/pipeline/tables/rows.ts';

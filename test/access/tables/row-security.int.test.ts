@@ -3,7 +3,7 @@ import { table } from 'millrace';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Doc, TableEntry, TableSpec } from '../../../src/pipeline/specs.ts';
-import { entryId } from '../../../src/pipeline/sink-id.ts';
+import { entryId } from '../../../src/pipeline/derived-ids.ts';
 import { withRows } from '../../../src/pipeline/tables/bind.ts';
 import { wholeDdl } from '../../../src/pipeline/tables/whole-ddl.ts';
 import { layoutOf } from '../../../src/pipeline/tables/layout.ts';

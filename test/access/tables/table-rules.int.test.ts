@@ -1,6 +1,6 @@
 // References and unique values (docs/SPEC-tables.md, TAB-J7 and TAB-J8). On PGlite, which is PostgreSQL 18.
 import { beforeEach, expect, it } from 'vitest';
-import { entryId } from '../../../src/pipeline/sink-id.ts';
+import { entryId } from '../../../src/pipeline/derived-ids.ts';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import type { TableLayout } from '../../../src/pipeline/tables/layout.ts';
 import { usePglite } from '../../support/pglite-stage.ts';
@@ -8,7 +8,7 @@ import { cleanTables } from '../../../src/verbs/sql/clean.operation.ts';
 import { migrateTables } from '../../../src/procedures/sql/migrate.ts';
 import { tableFaults } from '../../../src/access/tables/faults.ts';
 import { tableSink } from '../../../src/access/tables/table-sink.ts';
-import { removeTenantRows } from '../../../src/access/tables/tenant-rows.ts';
+import { removeTenantRows } from '../../../src/access/tables/remove-tenant-rows.ts';
 import { CUSTOMERS, LAYOUTS, ORDERS, SHIPMENTS, entryOf } from './referring-shop.ts';
 
 const { signal } = new AbortController();

@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Doc, Entry, TableEntry, TableSpec } from '../../../src/pipeline/specs.ts';
 import { withRows } from '../../../src/pipeline/tables/bind.ts';
-import { entryId } from '../../../src/pipeline/sink-id.ts';
+import { entryId } from '../../../src/pipeline/derived-ids.ts';
 import { layoutOf } from '../../../src/pipeline/tables/layout.ts';
 import type { Model } from '../../../src/model/model.ts';
 import { typeOfExamples } from '../../support/type-of-examples.ts';

@@ -1,6 +1,6 @@
 // What is behind counts once over all leases, however often their ranges were split before it was read.
 import { describe, expect, it, vi } from 'vitest';
-import { LagEstimator } from '../../../src/feed/processor/estimator.ts';
+import { LagEstimator } from '../../../src/feed/processor/lag-estimator.ts';
 import { lsnOf } from '../../../src/feed/reading/position.ts';
 import { leaseStage } from '../lease-stage.ts';
 import { BRISK, hostOf, numbers, write } from '../processor-stage.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Lag } from '../../../src/feed/processor/estimator.ts';
+import type { Lag } from '../../../src/feed/processor/lag-estimator.ts';
 import { RATE_WINDOW_MS, Rates } from '../../../src/feed/processor/rates.ts';
 
 const lag = (changes: number): Lag => ({ known: true, changes, ageMs: 0, charge: 0 });

@@ -4,7 +4,7 @@ import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { emit } from '../../../src/base/telemetry/diagnostics.ts';
-import { LagEstimator } from '../../../src/feed/processor/estimator.ts';
+import { LagEstimator } from '../../../src/feed/processor/lag-estimator.ts';
 import { type TelemetryOptions, startTelemetry } from '../../../src/feed/processor/telemetry.ts';
 import { keepContexts } from '../../support/spans.ts';
 import { leaseStage } from '../lease-stage.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { definePipeline, publish, react, send } from 'millrace';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Doc } from '../../../src/pipeline/specs.ts';
-import { entryId } from '../../../src/pipeline/sink-id.ts';
+import { entryId } from '../../../src/pipeline/derived-ids.ts';
 import { openStarts } from '../../../src/runtime/open-engine.ts';
 import { plannedStarts, sayStart } from '../../../src/procedures/plan/plan-starts.ts';
 import { verify } from '../../../src/procedures/verify/verify.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import * as fc from 'fast-check';
-import { aggregateId } from '../../src/pipeline/sink-id.ts';
+import { aggregateId } from '../../src/pipeline/derived-ids.ts';
 
 const text = fc.oneof(
   fc.string(),

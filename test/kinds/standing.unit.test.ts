@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Change } from '../../src/feed/reading/change.ts';
-import { standing } from '../../src/kinds/stamp.ts';
+import { standing } from '../../src/kinds/standing.ts';
 import { UNFENCED } from './history.ts';
 
 const change = (etag: string, moved?: true): Change => ({

@@ -1,6 +1,6 @@
 import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan } from '@azure/cosmos';
 import { describe, expect, it } from 'vitest';
-import { type EstimatorOptions, LagEstimator } from '../../../src/feed/processor/estimator.ts';
+import { type EstimatorOptions, LagEstimator } from '../../../src/feed/processor/lag-estimator.ts';
 import { emulate } from '../../emulator/emulate.ts';
 
 const WHOLE = { min: '', max: 'FF' };

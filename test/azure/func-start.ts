@@ -14,6 +14,7 @@ import { parseArgs } from 'node:util';
 import type { Container, Database } from '@azure/cosmos';
 import { messageOf } from '../../src/base/errors.ts';
 import { loadSettings } from '../../src/base/settings.ts';
+import { failureOf } from '../../src/cosmos/failure.ts';
 import { loadPipeline } from '../../src/runtime/pipeline/load-pipeline.ts';
 import { openServices } from '../../src/runtime/services.ts';
 import { planModel } from '../../src/procedures/apply/apply.ts';
@@ -89,8 +90,9 @@ const { values } = parseArgs({
     json: { type: 'string' },
   },
 });
+const FIXTURE = 'test/fixtures/shop';
 /** Beside the build, so that what it imports is the build. */
-const SHOP = join(values.app, 'test/fixtures/shop');
+const SHOP = join(values.app, FIXTURE);
 const COSMOS_DATABASE = `millrace-func-${randomUUID().slice(0, 8)}`;
 const env = {
   COSMOS_DATABASE,
@@ -117,14 +119,17 @@ async function main(): Promise<number> {
     const { signal } = stopped;
     const container = async (): Promise<Container> => Promise.reject(new Error('These probes make none.'));
     const bench: Bench = { kind: 'emulator', client: database.client, database, container, signal };
-    for (const step of await planModel(await loadPipeline(SHOP), services)) await step.apply();
+    for (const step of await planModel(await loadPipeline(join(ROOT, FIXTURE)), services)) await step.apply();
     await database.containers.createIfNotExists({ id: 'Probed', partitionKey: '/pk' });
     const findings = await runProbes([...probesOf(database), ourApp(database)], bench, (of) => console.log(lineOf(of)));
     const report = reportOf(values.host, new Date(), findings);
     if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
     return report.counts.holds === findings.length ? 0 : 1;
   } finally {
-    await database.delete();
+    // Where it was never made, the error says why.
+    await database.delete().catch((error: unknown) => {
+      if (failureOf(error).kind !== 'not-found') throw error;
+    });
     services.close();
   }
 }

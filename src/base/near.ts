@@ -17,6 +17,18 @@ function slip(wanted: string, name: string): number {
 
 const letters = (word: string): string => Array.from(word).toSorted().join('');
 
+/** The first of some wrong names that a typing mistake explains, and the right one. */
+export function misspeltOf(
+  wrong: readonly string[],
+  right: readonly string[],
+): { name: string; meant: string } | undefined {
+  for (const name of wrong) {
+    const meant = near(name, right);
+    if (meant !== undefined) return { name, meant };
+  }
+  return undefined;
+}
+
 /** The nearest name, or the list of all names. */
 export function didYouMean(wanted: string, names: readonly string[]): string {
   const best = near(wanted, names);

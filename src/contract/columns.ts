@@ -1,6 +1,6 @@
 // A row of the section "Change Feed Projections" against the code, column by column. `model check` reports each difference
 // under the rule of its column; `model check --fix` writes such a row again.
-import { near } from '../base/near.ts';
+import { misspeltOf } from '../base/near.ts';
 import { parseDate } from '../pipeline/date.ts';
 import { startOf } from '../pipeline/start.ts';
 import type { ArchiveSpec, EmbedSpec, PublishSpec, SourceRef } from '../pipeline/specs.ts';
@@ -96,12 +96,9 @@ function* group({ facts, contract, row, declared }: Compared): Iterable<Differen
 
 /** A misspelt name is corrected before anything else is thought of. */
 function meant(wrong: readonly string[], right: readonly string[]): Pick<Said, 'hint'> {
-  for (const name of wrong) {
-    const best = near(name, right);
-    if (best !== undefined)
-      return { hint: `Correct the name: it is ${name} in the code, and ${best} in the document.` };
-  }
-  return {};
+  const found = misspeltOf(wrong, right);
+  if (!found) return {};
+  return { hint: `Correct the name: it is ${found.name} in the code, and ${found.meant} in the document.` };
 }
 
 function* measures({ facts, contract, row, declared }: Compared): Iterable<Difference> {

@@ -96,7 +96,7 @@ const numeric = (value: unknown): number | undefined => {
   return Number.isFinite(number) ? number : undefined;
 };
 
-/** As `catch`: what is not there is undefined. */
+/** As `catch`: undefined where nothing is stored. */
 export function absent(error: unknown): undefined {
   if (failureOf(error).kind !== 'not-found') throw error;
 }

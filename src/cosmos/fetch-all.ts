@@ -34,3 +34,6 @@ export async function* fetchAll<T>(
     }
   }
 }
+
+/** The same as a list, where there are few. */
+export const fetchList = <T>(...of: Parameters<typeof fetchAll>): Promise<T[]> => Array.fromAsync(fetchAll<T>(...of));

@@ -1,7 +1,7 @@
 // The parts of a declaration that must not change while its version stays the same: where its documents lie, and the
 // state that later changes are added to.
 import { canonical, digest, isObject } from '../base/json.ts';
-import { near } from '../base/near.ts';
+import { misspeltOf } from '../base/near.ts';
 import { type Model, examplesOf, keyPathsOf, exampleValueAt, typeOf } from '../model/model.ts';
 import { ref } from './declaration.ts';
 import { typeRules } from './discriminator.ts';
@@ -79,11 +79,11 @@ export function misspelt(spec: FingerprintedSpec, model: Model): string {
     .flatMap((example) => attempt(() => rowsOf(spec, { ...example }, {})) ?? []);
   const names = [...Object.keys(spec.measures), ...groups.flatMap(Object.keys)];
   const unwritten = fields.filter((field) => !names.includes(field));
-  for (const name of names) {
-    const meant = fields.includes(name) ? undefined : near(name, unwritten);
-    if (meant !== undefined) return `Correct ${name} first: ${ref(spec.into)} has ${meant}. `;
-  }
-  return '';
+  const found = misspeltOf(
+    names.filter((name) => !fields.includes(name)),
+    unwritten,
+  );
+  return found ? `Correct ${found.name} first: ${ref(spec.into)} has ${found.meant}. ` : '';
 }
 
 /** Descends to the members that differ: of twenty measures it names the new one only. */

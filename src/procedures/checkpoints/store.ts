@@ -4,7 +4,7 @@ import type { UsageError } from '../../base/errors.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { isRenumbered } from '../../feed/reading/epochs.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
-import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { fetchList } from '../../cosmos/fetch-all.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Services } from '../../runtime/workspace.ts';
@@ -52,9 +52,7 @@ export interface Checkpoint {
 }
 
 export async function listCheckpoints({ global: { state } }: Services, signal: AbortSignal): Promise<Checkpoint[]> {
-  const found = await Array.fromAsync(
-    fetchAll<Checkpoint>(state, 'SELECT * FROM c', signal, { partitionKey: 'checkpoints' }),
-  );
+  const found = await fetchList<Checkpoint>(state, 'SELECT * FROM c', signal, { partitionKey: 'checkpoints' });
   return found.toSorted((a, b) => (a.at < b.at ? -1 : 1));
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Container } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { formatOf } from '../../base/format.ts';
-import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { fetchList } from '../../cosmos/fetch-all.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
@@ -85,7 +85,7 @@ const partitionOf = (map: string): string => `moves|${map.toLowerCase()}`;
 /** The moves of a map, the oldest first. */
 export async function movesOf(maps: Container, map: string, signal: AbortSignal): Promise<MoveDocument[]> {
   const partitionKey = partitionOf(map);
-  const found = await Array.fromAsync(fetchAll<MoveDocument>(maps, 'SELECT * FROM c', signal, { partitionKey }));
+  const found = await fetchList<MoveDocument>(maps, 'SELECT * FROM c', signal, { partitionKey });
   return found.toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 }
 

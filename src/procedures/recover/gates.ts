@@ -1,5 +1,5 @@
-import type { Container, Database } from '@azure/cosmos';
-import { fetchAll } from '../../cosmos/fetch-all.ts';
+import type { Database } from '@azure/cosmos';
+import { fetchAll, fetchList } from '../../cosmos/fetch-all.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { type GateDocument, type WriteTarget, decideGate, gatedContainer } from '../../shards/gate/write-gate.ts';
@@ -29,8 +29,12 @@ export async function findGates(
   { place: { database, state } }: Services,
   signal: AbortSignal,
 ): Promise<RecoveryFinding[]> {
-  const gates = await all<GateDocument>(state, "SELECT * FROM c WHERE c.type = 'millrace.gate'", signal);
-  const records = await all<MigrationRecord>(state, "SELECT * FROM c WHERE c.pk = 'migrations'", signal);
+  const gates = await fetchList<GateDocument>(state, "SELECT * FROM c WHERE c.type = 'millrace.gate'", signal, {
+    anyFormat: true,
+  });
+  const records = await fetchList<MigrationRecord>(state, "SELECT * FROM c WHERE c.pk = 'migrations'", signal, {
+    anyFormat: true,
+  });
   const { rids, copies } = await look(database, [state.id], signal);
   const names = new Set([
     ...gates.map(gatedContainer),
@@ -116,9 +120,6 @@ async function look(database: Database, without: readonly string[], signal: Abor
   }
   return { rids, copies };
 }
-
-const all = <T>(state: Container, query: string, signal: AbortSignal): Promise<T[]> =>
-  Array.fromAsync(fetchAll<T>(state, query, signal, { anyFormat: true }));
 
 /** Where writers write, by gated container, as the operator says: `Orders=OrdersByCustomer,Customers=Customers`. */
 export type Writers = ReadonlyMap<string, string>;

@@ -2,7 +2,7 @@ import type { Container } from '@azure/cosmos';
 import { erasuresUnderWay } from '../../engine/erasures/record.ts';
 import { isKept } from '../../engine/views/kept.ts';
 import type { View, ViewsByName } from '../../engine/views/views.ts';
-import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { fetchList } from '../../cosmos/fetch-all.ts';
 import { type GateDocument, gatedContainer } from '../../shards/gate/write-gate.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { type MigrationRecord, isUnfinishedMigration } from '../migrate/migrations.ts';
@@ -76,8 +76,12 @@ type Migrating = Pick<MigrationRecord, 'name' | 'into' | 'target' | 'direction'>
 
 /** Closed write gates, and migrations whose writers were not switched yet. */
 async function ofMigrations(state: Container, running: readonly Run[], signal: AbortSignal): Promise<InProgress[]> {
-  const gates = await all<Gate>(state, "SELECT * FROM c WHERE c.type = 'millrace.gate'", signal);
-  const migrations = await all<Migrating>(state, "SELECT * FROM c WHERE c.pk = 'migrations'", signal);
+  const gates = await fetchList<Gate>(state, "SELECT * FROM c WHERE c.type = 'millrace.gate'", signal, {
+    anyFormat: true,
+  });
+  const migrations = await fetchList<Migrating>(state, "SELECT * FROM c WHERE c.pk = 'migrations'", signal, {
+    anyFormat: true,
+  });
   const closed = gates.filter((gate) => gate.state === 'closing');
   const targets = new Map(gates.map((gate) => [gatedContainer(gate), gate.target]));
   const unfinished = migrations.filter((one) =>
@@ -96,6 +100,3 @@ async function ofMigrations(state: Container, running: readonly Run[], signal: A
     }),
   ];
 }
-
-const all = <T>(state: Container, query: string, signal: AbortSignal): Promise<T[]> =>
-  Array.fromAsync(fetchAll<T>(state, query, signal, { anyFormat: true }));

@@ -1,6 +1,6 @@
 // Dead letters that a person has discarded. No letter is left that says why a document isn't as it is recomputed.
 import type { Container } from '@azure/cosmos';
-import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { fetchList } from '../../cosmos/fetch-all.ts';
 import { plural } from '../table.ts';
 import { countBy } from './not-compared.ts';
 
@@ -13,7 +13,7 @@ export async function readDiscarded(
   const query =
     "SELECT VALUE letter.projection FROM c JOIN letter IN c.result.discarded WHERE c.kept AND c.verb = 'dead-letters discard'";
   const options = { partitionKey: 'runs', anyFormat: true };
-  const names = await Array.fromAsync(fetchAll<string>(state, query, signal, options));
+  const names = await fetchList<string>(state, query, signal, options);
   return countBy(names.filter((name) => projections.has(name)));
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Container } from '@azure/cosmos';
 import { FormatUnreadable, formatOf } from '../../base/format.ts';
-import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { fetchList } from '../../cosmos/fetch-all.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
@@ -122,7 +122,7 @@ export async function readAgainst(state: Container, pipeline: string, signal: Ab
   const query = 'SELECT * FROM c WHERE STARTSWITH(c.id, @id)';
   const asked = { query, parameters: [{ name: '@id', value: idOf(pipeline, 'against~') }] };
   const options = { partitionKey: VERIFICATION_KEY, anyFormat: true };
-  const stored = await Array.fromAsync(fetchAll(state, asked, signal, options));
+  const stored = await fetchList(state, asked, signal, options);
   return stored.flatMap((one) => schema.safeParse(one).data ?? []);
 }
 

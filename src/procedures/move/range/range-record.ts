@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Container } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../../base/clock.ts';
 import { formatOf } from '../../../base/format.ts';
-import { fetchAll } from '../../../cosmos/fetch-all.ts';
+import { fetchList } from '../../../cosmos/fetch-all.ts';
 import { rewrite } from '../../../cosmos/compare-and-swap.ts';
 import type { KeySpan } from '../../../shards/keys/spans.ts';
 import { sharedError } from '../../../base/shared-errors.ts';
@@ -40,7 +40,7 @@ const partitionOf = (map: string): string => `moveranges|${map.toLowerCase()}`;
 /** The ranges of a map that move or have moved, the oldest first. */
 export async function rangesOf(maps: Container, map: string, signal: AbortSignal): Promise<RangeDocument[]> {
   const partitionKey = partitionOf(map);
-  const found = await Array.fromAsync(fetchAll<RangeDocument>(maps, 'SELECT * FROM c', signal, { partitionKey }));
+  const found = await fetchList<RangeDocument>(maps, 'SELECT * FROM c', signal, { partitionKey });
   return found.toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 }
 

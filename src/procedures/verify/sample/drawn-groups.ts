@@ -1,7 +1,7 @@
 import type { Database } from '@azure/cosmos';
 import { digest } from '../../../base/json.ts';
 import { mapSettled } from '../../../base/map-settled.ts';
-import { fetchAll } from '../../../cosmos/fetch-all.ts';
+import { fetchList } from '../../../cosmos/fetch-all.ts';
 import { recompute, rowKey } from '../../../pipeline/oracle/recompute.ts';
 import { type AggregateSpec, type SourceRules, projectionId } from '../../../pipeline/specs.ts';
 import type { Identity, Key } from '../../../feed/reading/change.ts';
@@ -115,7 +115,7 @@ async function contributionsTo(
   };
   const container = database.container(spec.into.container);
   const partitionKey = key as (string | number | boolean)[];
-  return Array.fromAsync(fetchAll<ContributionDocument>(container, query, signal, { partitionKey }));
+  return fetchList<ContributionDocument>(container, query, signal, { partitionKey });
 }
 
 /** The document of a place: its key values and its id. */

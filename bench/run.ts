@@ -109,7 +109,7 @@ else if (beside !== undefined)
     chosen.map(({ id }) => id),
   );
 else if (process.send) {
-  // It ends whatever it has started: the storage account of tests would stay as long as its process, and that one with it.
+  // It ends all that it has started: the storage account of tests would stay as long as its process, and that one with it.
   process.send(await chosen[0]?.run(), undefined, undefined, () => process.exit());
 } else if (isShort) await pMap(chosen, inShort, { concurrency: 2 });
 else for (const benchmark of chosen) await inFull(benchmark);

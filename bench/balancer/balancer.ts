@@ -6,10 +6,9 @@ import { FeedHost } from '../../src/feed/sharing/feed-host.ts';
 import type { LeaseStore } from '../../src/feed/leases/lease.ts';
 import type { Page } from '../../src/feed/reading/change.ts';
 import type { ChangeSource } from '../../src/feed/reading/source.ts';
-import type { Container } from '../../test/feed/sim/feed.ts';
-import { Leases, type Watcher } from '../../test/feed/sim/leases.ts';
+import { Quick, rangesOf, unwatched } from '../../test/feed/sim/fleet.ts';
+import type { Leases } from '../../test/feed/sim/leases.ts';
 import { NO_FAULTS, Process, World, remote } from '../../test/feed/sim/world.ts';
-import { Random } from '../../test/support/random.ts';
 import { type Call, type Prices, prices } from './prices.ts';
 
 const CALLS: readonly Call[] = ['list', 'acquire', 'renew', 'takeOver', 'handOver', 'read'];
@@ -53,32 +52,7 @@ export async function balancer(args: readonly string[]): Promise<void> {
   await phase(`${lost} hosts come again`, () => fleet.start(lost));
 }
 
-/** Parts of the whole, as splits leave them. */
-function rangesOf(count: number): FeedRange[] {
-  const border = (n: number): string => n.toString(16).toUpperCase().padStart(4, '0');
-  return Array.from({ length: count }, (_, n) => ({
-    min: n === 0 ? '' : border(n),
-    max: n === count - 1 ? 'FF' : border(n + 1),
-  }));
-}
-
 const shown = (of: Prices): string => CALLS.map((call) => `${call} ${of[call].toFixed(1)}`).join(', ');
-
-const NOBODY: Watcher = {
-  stored: () => undefined,
-  acquired: () => undefined,
-  removed: () => undefined,
-  tookOver: () => undefined,
-  answered: () => undefined,
-  told: () => undefined,
-};
-
-/** Requests take 2 to 40 ms there and back; those of the histories that take seconds, or find an old list, are left out. */
-class Quick extends Random {
-  override chance(): boolean {
-    return false;
-  }
-}
 
 class Fleet {
   readonly #world = new World(new Quick(1));
@@ -93,8 +67,7 @@ class Fleet {
 
   constructor(ranges: readonly FeedRange[], priced: Prices) {
     this.#prices = priced;
-    // Of the container the store asks for its ranges alone.
-    this.#leases = new Leases(this.#world, { ranges } as unknown as Container, NOBODY);
+    this.#leases = unwatched(this.#world, ranges);
   }
 
   begin(): void {

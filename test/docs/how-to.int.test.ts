@@ -85,7 +85,7 @@ async function play(block: string, world: HowToWorld, directory: string): Promis
   return shown;
 }
 
-/** What the installed command line prints, whatever its exit code. */
+/** What the installed command line prints, with any exit code. */
 const packed = (args: readonly string[], cwd: string): Promise<Pick<CliResult, 'stdout' | 'stderr'>> =>
   new Promise((resolve) => {
     execFile(process.execPath, [join(PACKED ?? '', 'bin/millrace.mjs'), ...args], { cwd }, (_, stdout, stderr) =>

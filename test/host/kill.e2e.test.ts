@@ -74,12 +74,12 @@ async function loadFlights(signal: AbortSignal): Promise<void> {
   expect(count).toBe(AIRPORTS + ARRIVALS);
 }
 
-const LEASES = 'SELECT c.Owner, c.timestamp FROM c WHERE IS_DEFINED(c.LeaseToken)';
-const owners = async (): Promise<(string | null)[]> => {
-  const query = 'SELECT VALUE c.Owner FROM c WHERE IS_DEFINED(c.LeaseToken)';
-  return (await withRetry(() => services.global.leases.items.query<string | null>(query).fetchAll(), { reads: true }))
-    .resources;
+const leases = async (): Promise<{ Owner: Host | null; timestamp: string }[]> => {
+  const query = 'SELECT c.Owner, c.timestamp FROM c WHERE IS_DEFINED(c.LeaseToken)';
+  const asked = () => services.global.leases.items.query<{ Owner: Host | null; timestamp: string }>(query).fetchAll();
+  return (await withRetry(asked, { reads: true })).resources;
 };
+const owners = async (): Promise<(Host | null)[]> => (await leases()).map(({ Owner }) => Owner);
 
 async function arrivals(): Promise<number> {
   const { items } = services.place.database.container('FlightsByDestination');
@@ -126,14 +126,11 @@ it(`two hosts, killed and frozen on the way over a server that lags and loses an
   /** A lease of a killed process has its name until it expires, but isn't renewed; nobody would give it back. */
   const settled = (): Promise<void> =>
     vi.waitFor(async () => {
-      const { resources } = await withRetry(
-        () => services.global.leases.items.query<{ Owner: Host | null; timestamp: string }>(LEASES).fetchAll(),
-        { reads: true },
-      );
-      const owned = resources.flatMap(({ Owner, timestamp }) =>
+      const all = await leases();
+      const owned = all.flatMap(({ Owner, timestamp }) =>
         Owner && Date.parse(timestamp) > started[Owner] ? [Owner] : [],
       );
-      expect(owned).toHaveLength(resources.length);
+      expect(owned).toHaveLength(all.length);
       expect(new Set(owned)).toEqual(new Set(HOSTS));
     }, PATIENCE);
   await settled();

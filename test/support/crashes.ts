@@ -107,7 +107,7 @@ class Trial {
     }
   }
 
-  /** Its process is no more, whatever it does. */
+  /** Its process has died. */
   end(): void {
     this.#life.over = true;
   }

@@ -3,6 +3,7 @@ import { flag, required } from '../flags.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { sourcesOf } from '../../pipeline/pipeline.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
+import { isApplied } from '../../engine/views/kept.ts';
 import { type View, Views } from '../../engine/views/views.ts';
 import { audited } from '../../procedures/journal/runs.ts';
 import { partsOf } from '../../procedures/context.ts';
@@ -59,6 +60,7 @@ export const projectionsPromote = defineOperation({
     }
     if (back) {
       const spec = chooseKept(pipeline, name, view);
+      if (view?.current?.version === spec.version) return { steps: [], ru: 0 };
       const reads = new Set([...(view?.current?.reads ?? []), ...sourcesOf(spec)].map(({ container }) => container));
       return {
         steps: [
@@ -84,16 +86,24 @@ export const projectionsPromote = defineOperation({
         seconds: HELD_S,
       };
     }
-    const version = given.version ?? view?.staged?.version ?? chooseProjection(pipeline, name).version;
+    const { version } = chooseStaged(pipeline, name, view);
     assertFilled(view, given.name, version);
-    const reads = [
-      ...new Set([...(view.current?.reads ?? []), ...(view.staged?.reads ?? [])].map(({ container }) => container)),
-    ];
+    const { current, staged, previous } = view;
+    // It is current already. A run removes what one that died has left, and ends the grace if it is told to.
+    if (!staged) {
+      const ends = keep === '0' && previous && isApplied(previous, Date.now());
+      const before = ends && projectionId({ ...given, version: previous.version });
+      return {
+        steps: before ? [`no longer keep ${before}: hosts apply changes to ${given.name}@${version} alone`] : [],
+        ru: 0,
+      };
+    }
+    const reads = [...new Set([...(current?.reads ?? []), ...staged.reads].map(({ container }) => container))];
     return {
       steps: [
         `catch up ${given.name}@${version}`,
         `stop applying changes of ${reads.join(', ')} for about ${HELD_S} s`,
-        `make ${given.name}@${version} current; readers find it in ${view.staged?.container ?? ''}`,
+        `make ${given.name}@${version} current; readers find it in ${staged.container}`,
         ...sayKeep(keep, given.name),
       ],
       ru: 0,
@@ -125,8 +135,7 @@ export const projectionsPromote = defineOperation({
       );
     const given = splitId(name);
     const view = (await new Views(services.global.state, loaded.pipeline.name).read())?.[given.name];
-    const staged = given.version ?? view?.staged?.version;
-    const spec = chooseProjection(loaded.pipeline, staged === undefined ? name : `${given.name}@${staged}`);
+    const spec = chooseStaged(loaded.pipeline, name, view);
     return audited(context, 'projections promote', { name, evenParked, keep }, () =>
       promote({
         ...parts,
@@ -161,6 +170,12 @@ const sayKeep = (keep: string, name: string): string[] =>
   keep === '0'
     ? []
     : [`keep the version before for ${keep}: hosts apply changes to both versions of ${name}, and spend RU on both`];
+
+/** @throws UsageError `unsupported`, `not-found` */
+function chooseStaged(pipeline: Pipeline, given: string, view: View | undefined): ProjectionSpec {
+  const { name, version = view?.staged?.version } = splitId(given);
+  return chooseProjection(pipeline, version === undefined ? given : projectionId({ name, version }));
+}
 
 /** @throws UsageError `no-way-back`, `unsupported`, `not-found` */
 function chooseKept(pipeline: Pipeline, given: string, view: View | undefined): ProjectionSpec {

@@ -202,8 +202,13 @@ describe(`a way back (seed ${SEED})`, () => {
         code,
         said: code === 0 ? (JSON.parse(stdout) as unknown) : stderr,
       }));
+    expect(await go('summaries', '--dry-run')).toEqual({ code: 0, said: { steps: [], ru: 0 } });
+    expect(await go('summaries', '--keep', '0', '--dry-run')).toMatchObject({
+      said: { steps: ['no longer keep summaries@1: hosts apply changes to summaries@2 alone'] },
+    });
     expect(await go('summaries', '--back', '--dry-run')).toMatchObject({ code: 0 });
     expect(await go('summaries@1', '--back')).toMatchObject({ code: 0, said: { projection: 'summaries@1' } });
+    expect(await go('summaries@1', '--back', '--dry-run')).toEqual({ code: 0, said: { steps: [], ru: 0 } });
     expect(await go('summaries@1', '--back')).toMatchObject({
       code: 0,
       said: { projection: 'summaries@1', heldMs: 0 },

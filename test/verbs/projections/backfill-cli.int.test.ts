@@ -3,6 +3,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { Views } from '../../../src/engine/views/views.ts';
 import { type SearchServer, serveSearch } from '../../../examples/storefront/search/server.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
@@ -66,6 +67,12 @@ it('a verb refuses what a kind can’t do, with the command that can', async () 
   expect(await answer('rebuild', 'boards')).toMatch(/declares no reset.*\n.*projections replay boards/);
   expect((await projections('rebuild', 'notes', '--dry-run')).stdout).toContain('call reset of notes@1');
   expect((await projections('rebuild', 'notes')).stdout).toContain('nothing to promote');
+  // As a rebuild in place leaves it that dies at its end.
+  const since = '2026-01-01T10:00:00.000Z';
+  const staged = { version: 1, container: '', type: '', reads: [], phase: 'filled', since } as const;
+  await new Views(stage.services.place.state, 'outside').change('notes', (view) => ({ ...view, staged }));
+  expect(await answer('promote', 'notes', '--dry-run')).toContain('notes@1 is a custom');
+  expect((await projections('rebuild', 'notes')).stdout).toContain('notes@1 is filled (resumed)');
   expect((await projections('rerun', 'out', '--key', '["a"]', '--ids', 'b')).code).toBe(2);
   expect((await projections('rerun', 'out', '--key', '["a"]', '--ids', 'b', '--yes')).stderr).toContain(
     'not a reaction',

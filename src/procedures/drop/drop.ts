@@ -240,7 +240,7 @@ async function removeDocument(
   }
 }
 
-/** The version that may be dropped. @throws UsageError `version-current`, `not-found`, `still-readable` */
+/** The version that may be dropped. @throws UsageError `version-current`, `not-found`, `still-readable`, `rebuild-under-way` */
 export function droppable(
   view: View | undefined,
   { loaded: { pipeline }, name, version }: Pick<DropOptions, 'loaded' | 'name' | 'version'>,
@@ -265,7 +265,13 @@ export function droppable(
     }
     return previous;
   }
-  if (staged?.version === version) return staged;
+  if (staged?.version === version) {
+    if (staged.container !== '') return staged;
+    // Of a custom projection: what its reset has removed comes back only by the end of the rebuild.
+    throw operationsError('rebuild-under-way', `${id} is rebuilt in place, so nothing apart can be dropped`, {
+      hint: `Finish it with \`millrace projections rebuild ${name}\`.`,
+    });
+  }
   const spec = pipeline.projections.find((of) => projectionId(of) === id);
   if (spec) return spec.into;
   const known = pipeline.projections.map(projectionId);

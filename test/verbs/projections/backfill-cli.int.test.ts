@@ -72,6 +72,7 @@ it('a verb refuses what a kind can’t do, with the command that can', async () 
   const staged = { version: 1, container: '', type: '', reads: [], phase: 'filled', since } as const;
   await new Views(stage.services.place.state, 'outside').change('notes', (view) => ({ ...view, staged }));
   expect(await answer('promote', 'notes', '--dry-run')).toContain('notes@1 is a custom');
+  expect(await answer('drop', 'notes', '--dry-run')).toContain('projections rebuild notes');
   expect((await projections('rebuild', 'notes')).stdout).toContain('notes@1 is filled (resumed)');
   expect((await projections('rerun', 'out', '--key', '["a"]', '--ids', 'b')).code).toBe(2);
   expect((await projections('rerun', 'out', '--key', '["a"]', '--ids', 'b', '--yes')).stderr).toContain(

@@ -9,6 +9,8 @@ import { type StageParts, verifyPlaces } from './shards.ts';
 
 /** Above this number of loaded documents the comparison would take long, so it isn't made. */
 const MOST_VERIFIED = 100_000;
+/** Of documents that differ. */
+const MOST_NAMED = 3;
 
 interface VerdictOptions extends Omit<VerifyOptions, 'screen' | 'settings'> {
   readonly screen: Pick<Screen, 'progress' | 'line'>;
@@ -46,9 +48,19 @@ export async function sayVerdict(parts: StageParts, { loaded, ...options }: Verd
 
 export function verdictText(found: readonly Verification[], seconds: number): string {
   const wrong = found.filter(({ different, moving, deferred = 0 }) => different + moving + deferred > 0);
-  if (wrong.length > 0) return wrong.map(formatVerification).join('\n');
+  if (wrong.length > 0) return wrong.map(briefly).join('\n');
   const documents = found.reduce((sum, of) => sum + of.documents.found, 0);
   if (documents === 0 && found.some(({ projections }) => projections.length > 0))
     return 'Nothing is derived yet: no projection has a document of what was loaded.';
   return `${styleText('green', 'All right', { stream: process.stdout })}: ${plural(documents, 'document')} ${documents === 1 ? 'equals' : 'equal'} a recomputation (${seconds} s)`;
+}
+
+/** It comes again at each edit, so it is short. */
+function briefly(found: Verification): string {
+  const [only, ...others] = new Set(found.differences.flatMap(({ projections }) => projections));
+  const name = only === undefined || others.length > 0 ? '' : ` ${only}`;
+  return formatVerification(found, {
+    most: MOST_NAMED,
+    shows: `\`millrace projections verify${name}\` shows more`,
+  });
 }

@@ -291,24 +291,34 @@ export function currentOf(projections: readonly ProjectionSpec[], views: ViewsBy
   return [...lowest.values()];
 }
 
-export function formatVerification({
-  projections,
-  documents,
-  different,
-  differences,
-  moving,
-  behind,
-  deferred = 0,
-  parked,
-  notCompared,
-  repaired,
-  beyond,
-  sampled,
-  moved = [],
-  against,
-  orphans,
-  discarded,
-}: Verification): string {
+interface Listing {
+  /** Of differences. */
+  readonly most: number;
+  /** What shows the others. */
+  readonly shows: string;
+}
+
+export function formatVerification(
+  {
+    projections,
+    documents,
+    different,
+    differences,
+    moving,
+    behind,
+    deferred = 0,
+    parked,
+    notCompared,
+    repaired,
+    beyond,
+    sampled,
+    moved = [],
+    against,
+    orphans,
+    discarded,
+  }: Verification,
+  { most, shows }: Listing = { most: PRINTED, shows: `--json shows up to ${SHOWN.toLocaleString('en-US')}` },
+): string {
   const lines = [
     textTable(
       ['projection', 'documents', 'refused'],
@@ -331,7 +341,7 @@ export function formatVerification({
   }
   const { unknown, extra = [] } = against ?? {};
   const fieldsOf = ({ fields }: Difference): string[] => fields.filter((field) => !extra.includes(field));
-  const listed = differences.filter((of) => of.fields.length === 0 || fieldsOf(of).length > 0).slice(0, PRINTED);
+  const listed = differences.filter((of) => of.fields.length === 0 || fieldsOf(of).length > 0).slice(0, most);
   if (unknown) lines.push(`  No document has ${unknown.join(' or ')}: correct --map or --ignore.`);
   if (extra.length > 0)
     lines.push(
@@ -358,10 +368,7 @@ export function formatVerification({
     lines.push(
       `  ${plural(deferred, 'document')} can’t be judged: changes of their tenants are deferred. Verify again when their queues are empty: \`millrace status\`.`,
     );
-  if (different > PRINTED)
-    lines.push(
-      `  … and ${plural(different - listed.length, 'other')}; --json shows up to ${SHOWN.toLocaleString('en-US')}.`,
-    );
+  if (different > most) lines.push(`  … and ${plural(different - listed.length, 'other')}; ${shows}.`);
   lines.push(...sayDiscarded(discarded));
   if (notCompared) lines.push(`  ${sayNotCompared(notCompared)}.`);
   for (const { container, key, id, message } of against?.refused?.slice(0, PRINTED) ?? [])

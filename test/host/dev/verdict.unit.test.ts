@@ -34,6 +34,31 @@ describe('the verdict of dev', () => {
   });
 });
 
+describe('the verdict of dev on what differs', () => {
+  const found = (different: number, projection: (n: number) => string = () => 'days@1'): string => {
+    const differences = Array.from({ length: different }, (_, n) => ({
+      projections: [projection(n)],
+      container: 'Days',
+      document: `["s1","d${n}"]`,
+      kind: 'missing' as const,
+      fields: [],
+    }));
+    return verdictText([{ ...RIGHT, different, differences }], 4);
+  };
+
+  it('counts all, names the first three, and says what shows the others', () => {
+    const text = found(30);
+    expect(text).toContain('compared with 2 sink documents: 30 differences\n');
+    expect(text.match(/missing: Days \["s1","d\d+"\]/g)).toEqual([0, 1, 2].map((n) => `missing: Days ["s1","d${n}"]`));
+    expect(text).toMatch(/\n {2}… and 27 others; `millrace projections verify days@1` shows more\.$/);
+  });
+
+  it('names no projection if several differ, and no command if all are said', () => {
+    expect(found(4, (n) => `days@${n}`)).toContain('… and 1 other; `millrace projections verify` shows more.');
+    expect(found(3)).not.toContain('millrace projections verify');
+  });
+});
+
 describe('the first lines of dev', () => {
   const TEMPLATE = join(import.meta.dirname, '../../../src/host/init/template/pipeline');
   let folder: string;

@@ -25,6 +25,8 @@ const schema = z.object({
   differences: z.record(z.string(), z.number()),
   /** The first twenty, as `Container document`. */
   examples: z.array(z.string()).optional(),
+  /** By `name@version` of those that differ: dead letters that were discarded by hand. */
+  discarded: z.record(z.string(), z.number()).optional(),
   /** What was not compared, as sentences. */
   left: z.array(z.string()).optional(),
   /** Of a comparison with a copy that a team keeps by hand. */
@@ -64,7 +66,16 @@ export const examplesOfDifferences = (places: readonly string[]): Pick<Verified,
 
 /** The result of a verification of all projections, in the form in which it is stored. */
 export const verifiedOf = (
-  { documents, different, differences, notCompared, moved = [], against, projections: [first] }: Verification,
+  {
+    documents,
+    different,
+    differences,
+    notCompared,
+    moved = [],
+    against,
+    discarded,
+    projections: [first],
+  }: Verification,
   of: Pick<Verified, 'at' | 'actor' | 'seconds'>,
 ): Verified => ({
   ...of,
@@ -82,6 +93,7 @@ export const verifiedOf = (
   different,
   differences: countBy(differences.flatMap(({ projections }) => projections)),
   ...examplesOfDifferences(differences.map(({ container, document }) => `${container} ${document}`)),
+  ...(discarded && { discarded }),
   ...leftOf([...movedLeft(moved), ...(notCompared ? [sayNotCompared(notCompared)] : [])]),
 });
 

@@ -24,6 +24,7 @@ import type { Context } from '../context.ts';
 import { whileLocked } from '../journal/lock.ts';
 import { whileNoted } from '../journal/runs.ts';
 import { plural } from '../table.ts';
+import { readDiscarded, sayDiscarded } from './discarded.ts';
 import { leftMeanwhile } from './moved-meanwhile.ts';
 import { comparedHere } from '../projections/over-shards.ts';
 import { beyondOf } from './verify-beyond.ts';
@@ -176,8 +177,10 @@ async function sample({ workspace, actor, signal, screen, clock = systemClock }:
   const found = await verify(loaded, services, { signal, screen, sample: SAMPLE, settings });
   const seconds = Math.round((clock.monotonic() - began) / 1_000);
   const large = found.sampled?.largeGroups ?? 0;
+  const differing = found.differences.flatMap(({ projections }) => projections);
   const result = {
     ...verifiedOf(found, { at: new Date(clock.now()).toISOString(), actor, seconds }),
+    ...(await readDiscarded(services.global.state, differing, signal)),
     left: [
       ...found.beyond.map((of) => `${projectionId(of)}: ${of.why}`),
       ...largeLeft(large),
@@ -248,6 +251,7 @@ async function whole(
       different: Object.keys(pages.differences).length,
       differences: countBy(Object.values(pages.differences).flat()),
       ...examplesOfDifferences(Object.keys(pages.differences)),
+      ...(await readDiscarded(state, Object.values(pages.differences).flat(), signal)),
       left: [
         ...beyondOf(pipeline).map((of) => `${projectionId(of)}: ${of.why}`),
         ...othersOf(pipeline)
@@ -305,6 +309,7 @@ export function sayDue(due: DueVerification): string {
   return [
     `Verified ${what}, ${plural(compared, 'sink document')}: ${where}.`,
     ...examples.map((each) => `  differs: ${each}`),
+    ...sayDiscarded(result),
     ...left.map((each) => `  ${each}`),
   ].join('\n');
 }

@@ -17,7 +17,7 @@ import { comparedHere } from '../projections/over-shards.ts';
 import { type MovedKeys, sayMoved } from './moved-meanwhile.ts';
 import { type NotCompared, notComparedOf, sayNotCompared } from './not-compared.ts';
 import { type Beyond, beyondOf, notByShard, notInPart, notVerifiable } from './verify-beyond.ts';
-import { sayDiscarded } from './discarded.ts';
+import { type Discarded, sayDiscarded } from './discarded.ts';
 import { type Orphans, sayOrphans } from './orphans.ts';
 import type { ParkedDocument } from './parked.ts';
 import { othersOf } from './verify-others.ts';
@@ -37,7 +37,7 @@ export interface RepairResult extends RepairedProjections {
   readonly unrepaired: readonly Unrepaired[];
 }
 
-export interface Verification extends Omit<Comparison, 'differences' | 'largeGroups'> {
+export interface Verification extends Omit<Comparison, 'differences' | 'largeGroups'>, Discarded {
   /** The number of all differences; `differences` has the first thousand. */
   readonly different: number;
   readonly differences: readonly Difference[];
@@ -61,8 +61,6 @@ export interface Verification extends Omit<Comparison, 'differences' | 'largeGro
   readonly against?: AgainstResult;
   /** References of tables with rows whose other document is missing; such rows are no differences. Absent: none. */
   readonly orphans?: readonly Orphans[];
-  /** By projection that differs: the number of dead letters that were discarded by hand. Absent: none. */
-  readonly discarded?: Readonly<Record<string, number>>;
 }
 
 /** How a copy that a team keeps by hand differs from what is derived. */
@@ -369,7 +367,7 @@ export function formatVerification(
       `  ${plural(deferred, 'document')} can’t be judged: changes of their tenants are deferred. Verify again when their queues are empty: \`millrace status\`.`,
     );
   if (different > most) lines.push(`  … and ${plural(different - listed.length, 'other')}; ${shows}.`);
-  lines.push(...sayDiscarded(discarded));
+  lines.push(...sayDiscarded({ discarded }));
   if (notCompared) lines.push(`  ${sayNotCompared(notCompared)}.`);
   for (const { container, key, id, message } of against?.refused?.slice(0, PRINTED) ?? [])
     lines.push(`  refused: ${container} ${canonical([...key, id])}: ${message}`);

@@ -60,13 +60,12 @@ const verifyWith = async (
   // The tables have the rows of all places and tenants.
   const whole = ofTenant === undefined && sample === undefined && loaded.pipeline.part?.place !== 'shard';
   const orphans = whole ? await readOrphans(loaded, () => context.workspace.tables(), { only, signal }) : [];
-  const differing = new Set(result.differences.flatMap(({ projections }) => projections));
-  const discarded = differing.size > 0 ? await readDiscarded(services.global.state, differing, signal) : {};
+  const differing = result.differences.flatMap(({ projections }) => projections);
   return {
     ...result,
     ...(moved.length > 0 && { moved }),
     ...(orphans.length > 0 && { orphans }),
-    ...(Object.keys(discarded).length > 0 && { discarded }),
+    ...(await readDiscarded(services.global.state, differing, signal)),
   };
 };
 

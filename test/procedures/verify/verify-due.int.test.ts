@@ -18,6 +18,7 @@ import type { DoctorFinding } from '../../../src/procedures/doctor/finding.ts';
 import { faultsOf } from '../../../src/procedures/archive/verified.ts';
 import { status } from '../../../src/verbs/status.operation.ts';
 import { type DueVerification, verifyDue } from '../../../src/procedures/verify/verify-due.ts';
+import { deadLettersDiscard } from '../../../src/verbs/dead-letters/discard.operation.ts';
 import { projectionsVerify } from '../../../src/verbs/projections/verify.operation.ts';
 import { type Pages, NO_PAGES, verifyPages } from '../../../src/procedures/verify/verify-pages.ts';
 import { formatVerification, verify } from '../../../src/procedures/verify/verify.ts';
@@ -98,6 +99,23 @@ it('a sample is due each day and all documents each week, not before, and not fo
   expect(text).toMatch(/Last sample \d+ \S+ ago: 1 difference in \d+ sink documents\./);
   const found = (await doctor.run({}, contextOf(clock))).value as DoctorFinding[];
   expect(found.filter(({ check }) => check === 'verification')).toMatchObject([{ verdict: 'bad' }, { verdict: 'bad' }]);
+});
+
+it('a verification by the schedule says, where documents differ, how many dead letters were discarded by hand', async () => {
+  await stage
+    .container('Orders')
+    .items.create({ id: 'bad', type: 'order', storeId: 's1', customerId: 'c1', placedAt: 5 });
+  await derive(stage);
+  const clock = startingAt(MONDAY);
+  const context = contextOf(clock);
+  await verifyDue(context);
+  await clock.sleep(6 * 24 * HOUR + 5 * HOUR);
+  await deadLettersDiscard.run({ id: 'bad', reason: 'a test order' }, context);
+  const { text } = await projectionsVerify.run({ due: true }, context);
+  const said = / {2}Discarded by hand: 1 dead letter of summaries@1\. .*/;
+  const [discarded] = said.exec((await projectionsVerify.run({}, context)).text) ?? [];
+  expect(discarded).toBeDefined();
+  expect(text.split('\n').filter((line) => line === discarded)).toHaveLength(2);
 });
 
 it('a host looks by itself, says what it found, and reports it to OpenTelemetry', async () => {

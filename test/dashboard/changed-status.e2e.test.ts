@@ -54,6 +54,19 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     expect(await since.textContent()).toMatch(/^\d+\u00a0(s|min) ago$/);
   });
 
+  it('Now has the button that verifies all projections, as long as they have not been verified', async () => {
+    const { page } = await opened();
+    await page.getByText('not verified yet').waitFor();
+    const button = page.getByRole('button', { name: 'Verify all projections' });
+    await button.click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Verify', exact: true }).click();
+    await dialog.getByText('no difference.').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.getByText(/verified .+ ago, no difference/).waitFor();
+    expect(await button.count()).toBe(0);
+  });
+
   it('a comparison with a copy kept by hand is made again from its row, and its text wraps', async () => {
     const { stage, page, url } = await opened();
     const { database } = stage.services.place;

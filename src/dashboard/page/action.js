@@ -19,6 +19,18 @@ export const actButton = (context, { confirm, text = confirm, what, title = `${c
       })
     : null;
 
+/** Of one projection, or of all. */
+export const verifyButton = (context, name, done) =>
+  actButton(context, {
+    operation: 'projections verify',
+    input: name === undefined ? {} : { name },
+    confirm: 'Verify',
+    text: name === undefined ? 'Verify all' : 'Verify',
+    what: name ?? 'projections',
+    title: `Verify ${name ?? 'all projections'}`,
+    done,
+  });
+
 /**
  * Asks and runs. `operation`, `input`, or several `inputs`, one after the other; `title`; `confirm` (the button's word); `ask`:
  * fields as { name, label, required, value }, whose values join the input; `destroys`: it can't be undone. `done(result)` is

@@ -1,5 +1,5 @@
 // What happens now: whether somebody is needed and for what, how fast it is, how far behind, and how the last comparisons ended.
-import { actButton } from '../action.js';
+import { actButton, verifyButton } from '../action.js';
 import { placesOf } from '../api.js';
 import { chart } from '../chart.js';
 import {
@@ -72,10 +72,12 @@ export const now = {
       ],
     });
     const verdict = h('p', { class: 'verdict' });
+    const verify = h('p', { class: 'buttons' }, verifyButton(context));
     const body = h(
       'div',
       { hidden: true },
       verdict,
+      verify,
       needs.node,
       h(
         'dl',
@@ -116,6 +118,7 @@ export const now = {
         const said = verdictOf(all, wrong.length, places);
         setText(verdict, said.text);
         verdict.className = `verdict ${said.tone}`;
+        verify.hidden = !said.unverified;
         needs.node.hidden = wrong.length === 0;
         needs.update(wrong);
         feeds.update(all);
@@ -154,10 +157,15 @@ function verdictOf(feeds, wrong, places) {
   if (wrong > 0) return { text: `${plural(wrong, 'thing')} ${wrong === 1 ? 'needs' : 'need'} you`, tone: 'bad' };
   const current = feeds.filter(({ verdict }) => verdict.seconds === 0).length;
   const ended = places.map(({ value }) => value?.verified?.at ?? null);
-  const verified = ended.includes(null) ? 'not verified yet' : `verified ${ago(ended.toSorted()[0])}, no difference`;
+  const unverified = ended.includes(null);
+  const verified = unverified ? 'not verified yet' : `verified ${ago(ended.toSorted()[0])}, no difference`;
   const state = `${current} of ${plural(feeds.length, 'feed')} ${current === 1 ? 'is' : 'are'} current`;
   const all = current === feeds.length;
-  return { text: `${all ? 'All right' : 'Catching up'}: ${state}, ${verified}`, tone: all ? 'good' : 'warn' };
+  return {
+    text: `${all ? 'All right' : 'Catching up'}: ${state}, ${verified}`,
+    tone: all ? 'good' : 'warn',
+    unverified,
+  };
 }
 
 const needsOf = (owners, feeds) => [

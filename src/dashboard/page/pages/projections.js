@@ -1,6 +1,6 @@
 // The projections with their versions: build, promote and back, pause, verify.
 import { placesOf } from '../api.js';
-import { actButton } from '../action.js';
+import { actButton, verifyButton } from '../action.js';
 import { differences } from '../differences.js';
 import {
   badge,
@@ -251,12 +251,4 @@ function shown(of, records, context, load, result) {
 }
 
 const verifying = (name, context, result) =>
-  actButton(context, {
-    operation: 'projections verify',
-    input: name === undefined ? {} : { name },
-    confirm: 'Verify',
-    text: name === undefined ? 'Verify all' : 'Verify',
-    what: name ?? 'projections',
-    title: `Verify ${name ?? 'all projections'}`,
-    done: ({ result: value }) => result.replaceChildren(...placesOf(value).flatMap(differences)),
-  });
+  verifyButton(context, name, ({ result: value }) => result.replaceChildren(...placesOf(value).flatMap(differences)));

@@ -30,49 +30,46 @@ const schema = z.object({
 
 /** Adds a blob to its period's manifest, under If-Match; several hosts may do so at the same time. */
 export async function enlist(store: BlobStore, period: Period, source: SourceRef, record: BlobRecord): Promise<void> {
-  const name = manifestName(period);
-  await untilDone(`Manifest ${name}`, async () => {
-    const stored = await store.read(name);
-    const manifest: Manifest = stored
-      ? parseManifest(name, stored.bytes)
-      : {
-          format: FORMATS.manifest.writes,
-          ...period,
-          source: { container: source.container, type: source.type },
-          blobs: [],
-        };
-    if (manifest.blobs.some((blob) => blob.name === record.name)) return true;
-    return store.put(name, textOf({ ...manifest, blobs: [...manifest.blobs, record] }), stored?.etag ?? null);
+  await changeManifest(store, manifestName(period), (stored) => {
+    const manifest: Manifest = stored ?? {
+      format: FORMATS.manifest.writes,
+      ...period,
+      source: { container: source.container, type: source.type },
+      blobs: [],
+    };
+    if (manifest.blobs.some((blob) => blob.name === record.name)) return undefined;
+    return { ...manifest, blobs: [...manifest.blobs, record] };
   });
 }
 
 /**
- * Takes blobs out of a manifest, under If-Match. True: the manifest lists no blob any more, or there is none.
+ * Takes blobs out of a manifest, under If-Match.
  * @throws ArchiveDamaged, FormatUnreadable
  */
-export async function delist(store: BlobStore, name: string, gone: readonly string[]): Promise<boolean> {
-  let empty = true;
+export async function delist(store: BlobStore, name: string, gone: readonly string[]): Promise<void> {
   const names = new Set(gone);
-  await untilDone(`Manifest ${name}`, async () => {
-    const stored = await store.read(name);
-    if (!stored) return (empty = true);
-    const manifest = parseManifest(name, stored.bytes);
-    const blobs = manifest.blobs.filter((record) => !names.has(record.name));
-    empty = blobs.length === 0;
-    if (blobs.length === manifest.blobs.length) return true;
-    return store.put(name, textOf({ ...manifest, blobs }), stored.etag);
+  await changeManifest(store, name, (stored) => {
+    const blobs = stored?.blobs.filter((record) => !names.has(record.name));
+    return stored && blobs && blobs.length < stored.blobs.length ? { ...stored, blobs } : undefined;
   });
-  return empty;
 }
 
 /** Notes for a blob when its documents ceased to be archived, under If-Match. One that is not listed is left alone. */
 export async function markExpired(store: BlobStore, name: string, blob: string, at: number): Promise<void> {
+  const marked = (record: BlobRecord) => (record.name === blob ? { ...record, expired: at } : record);
+  await changeManifest(store, name, (stored) => stored && { ...stored, blobs: stored.blobs.map(marked) });
+}
+
+/** Writes what is decided, undefined: nothing; decides again if another host was faster. */
+async function changeManifest(
+  store: BlobStore,
+  name: string,
+  decide: (stored: Manifest | undefined) => Manifest | undefined,
+): Promise<void> {
   await untilDone(`Manifest ${name}`, async () => {
     const stored = await store.read(name);
-    if (!stored) return true;
-    const manifest = parseManifest(name, stored.bytes);
-    const blobs = manifest.blobs.map((record) => (record.name === blob ? { ...record, expired: at } : record));
-    return store.put(name, textOf({ ...manifest, blobs }), stored.etag);
+    const decided = decide(stored && parseManifest(name, stored.bytes));
+    return !decided || store.put(name, textOf(decided), stored?.etag ?? null);
   });
 }
 

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import type { Container } from '@azure/cosmos';
 import type { ArchiveVerification } from '../../archive/types.ts';
-import { FormatUnreadable, formatOf } from '../../base/format.ts';
-import { readItem } from '../../cosmos/read-item.ts';
+import { formatOf } from '../../base/format.ts';
+import { readLeniently } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { VERIFICATION_KEY } from '../verify/verified.ts';
 import { agoText, plural } from '../table.ts';
@@ -53,14 +53,8 @@ export async function recordArchiveVerified(
 }
 
 /** Undefined: none has ended yet, or a later version of Millrace stored it in another form. */
-export async function readArchiveVerified(state: Container, pipeline: string): Promise<ArchiveVerified | undefined> {
-  try {
-    return schema.safeParse(await readItem(state.item(idOf(pipeline), VERIFICATION_KEY))).data;
-  } catch (error) {
-    if (error instanceof FormatUnreadable) return undefined;
-    throw error;
-  }
-}
+export const readArchiveVerified = (state: Container, pipeline: string): Promise<ArchiveVerified | undefined> =>
+  readLeniently(state.item(idOf(pipeline), VERIFICATION_KEY), schema);
 
 export const faultsOf = ({ archives, failed }: ArchiveVerified): number =>
   Object.values(archives).reduce((sum, { faults }) => sum + faults, failed === undefined ? 0 : 1);

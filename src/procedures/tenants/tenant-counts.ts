@@ -1,8 +1,8 @@
 // What `tenants list` counted last, for `status` and the metrics: to count costs a reading of every container's index.
 import { z } from 'zod';
 import type { Container } from '@azure/cosmos';
-import { FormatUnreadable, formatOf } from '../../base/format.ts';
-import { readItem } from '../../cosmos/read-item.ts';
+import { formatOf } from '../../base/format.ts';
+import { readLeniently } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Sizes } from './sizes.ts';
 
@@ -38,11 +38,5 @@ export async function recordCounted(
 }
 
 /** Undefined: tenants were never counted, or a later version of Millrace stored the count in another form. */
-export async function readCounted(state: Container, pipeline: string): Promise<Counted | undefined> {
-  try {
-    return schema.safeParse(await readItem(state.item(pipeline, KEY))).data;
-  } catch (error) {
-    if (error instanceof FormatUnreadable) return undefined;
-    throw error;
-  }
-}
+export const readCounted = (state: Container, pipeline: string): Promise<Counted | undefined> =>
+  readLeniently(state.item(pipeline, KEY), schema);

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Container } from '@azure/cosmos';
-import { FormatUnreadable, formatOf } from '../../base/format.ts';
+import { formatOf } from '../../base/format.ts';
 import { fetchList } from '../../cosmos/fetch-all.ts';
-import { readItem } from '../../cosmos/read-item.ts';
+import { readLeniently } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Pipeline } from '../../pipeline/specs.ts';
 import type { Place } from '../../runtime/workspace.ts';
@@ -116,18 +116,8 @@ export async function recordVerified(
 }
 
 /** Undefined: no verification of all projections has ended yet, or a later version of Millrace stored it in another form. */
-export async function readVerified(
-  state: Container,
-  pipeline: string,
-  kind: StoredKind,
-): Promise<Verified | undefined> {
-  try {
-    return schema.safeParse(await readItem(state.item(idOf(pipeline, kind), VERIFICATION_KEY))).data;
-  } catch (error) {
-    if (error instanceof FormatUnreadable) return undefined;
-    throw error;
-  }
-}
+export const readVerified = (state: Container, pipeline: string, kind: StoredKind): Promise<Verified | undefined> =>
+  readLeniently(state.item(idOf(pipeline, kind), VERIFICATION_KEY), schema);
 
 /** The last comparison with each copy that a team keeps by hand. */
 export async function readAgainst(state: Container, pipeline: string, signal: AbortSignal): Promise<Verified[]> {

@@ -1,14 +1,6 @@
 // Every metric that Millrace reports to OpenTelemetry. Instruments are made from this list alone, so a name that isn't in it
 // doesn't compile. Tests hold docs/observability.md, infra/observability/ and what a host really reports to it.
-import type {
-  BatchObservableCallback,
-  Counter,
-  Histogram,
-  Meter,
-  ObservableCounter,
-  ObservableGauge,
-  UpDownCounter,
-} from '@opentelemetry/api';
+import type { BatchObservableCallback, Counter, Histogram, Meter, UpDownCounter } from '@opentelemetry/api';
 
 interface Metric {
   readonly kind: 'counter' | 'upDownCounter' | 'histogram' | 'observedCounter' | 'gauge';
@@ -180,29 +172,11 @@ export const upDownCounter = <N extends OfKind<'upDownCounter'>>(
 export const histogram = <N extends OfKind<'histogram'>>(meter: Meter, name: N): Histogram<AttributesOf<N>> =>
   meter.createHistogram(name, { ...METRICS[name], advice: { explicitBucketBoundaries: SECONDS } });
 
-export const observedCounter = <N extends OfKind<'observedCounter'>>(
-  meter: Meter,
-  name: N,
-): ObservableCounter<AttributesOf<N>> => meter.createObservableCounter(name, METRICS[name]);
-
-export const gauge = <N extends OfKind<'gauge'>>(meter: Meter, name: N): ObservableGauge<AttributesOf<N>> =>
-  meter.createObservableGauge(name, METRICS[name]);
-
-/** Calls `observe` whenever metrics are collected. The returned function ends it. */
-export function observing(
-  meter: Meter,
-  metrics: (ObservableCounter | ObservableGauge)[],
-  observe: BatchObservableCallback,
-): () => void {
-  meter.addBatchObservableCallback(observe, metrics);
-  return () => meter.removeBatchObservableCallback(observe, metrics);
-}
-
 /** What is asked for whenever metrics are collected. */
 export type ObservedName = OfKind<'gauge' | 'observedCounter'>;
 export type SayMetric<Of extends ObservedName> = <N extends Of>(name: N, value: number, about: AttributesOf<N>) => void;
 
-/** Calls `observe` with what takes the values of these metrics. The returned function ends it. */
+/** Calls `observe` with what takes the values of these metrics, whenever they are collected. The returned function ends it. */
 export function observed<const Names extends readonly ObservedName[]>(
   meter: Meter,
   names: Names,
@@ -216,7 +190,9 @@ export function observed<const Names extends readonly ObservedName[]>(
         : meter.createObservableCounter(name, METRICS[name]),
     ]),
   );
-  return observing(meter, [...made.values()], (result) =>
-    observe((name, value, about) => result.observe(made.get(name)!, value, about)),
-  );
+  const instruments = [...made.values()];
+  const callback: BatchObservableCallback = (result) =>
+    observe((name, value, about) => result.observe(made.get(name)!, value, about));
+  meter.addBatchObservableCallback(callback, instruments);
+  return () => meter.removeBatchObservableCallback(callback, instruments);
 }

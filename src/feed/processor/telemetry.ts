@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Meter, MeterProvider, TracerProvider } from '@opentelemetry/api';
 import type { Events } from '../../base/telemetry/diagnostics.ts';
-import { counter, gauge, histogram, observedCounter, observing, upDownCounter } from '../../base/telemetry/metrics.ts';
+import { counter, histogram, observed, upDownCounter } from '../../base/telemetry/metrics.ts';
 import { SCOPE, errorTypeOf, loadApi, startTracing } from '../../base/telemetry/opentelemetry.ts';
 import type { RouterCounters } from '../../shards/routing/values.ts';
 import type { Lag } from './lag-estimator.ts';
@@ -90,53 +90,57 @@ function tellEvents(meter: Meter): () => void {
 }
 
 function tellLags(meter: Meter, lags: () => Promise<readonly LeaseLag[]>): () => void {
-  const lag = gauge(meter, 'millrace.lease.lag');
-  const age = gauge(meter, 'millrace.lease.lag.age');
-  return observing(meter, [lag, age], async (result) => {
-    for (const { container, lease, lag: of } of await lags()) {
-      if (!of.known) continue;
-      result.observe(lag, of.changes, { container, lease });
-      result.observe(age, of.ageMs / 1000, { container, lease });
+  return observed(meter, ['millrace.lease.lag', 'millrace.lease.lag.age'], async (say) => {
+    for (const { container, lease, lag } of await lags()) {
+      if (!lag.known) continue;
+      say('millrace.lease.lag', lag.changes, { container, lease });
+      say('millrace.lease.lag.age', lag.ageMs / 1000, { container, lease });
     }
   });
 }
+
+const RANGE_METRICS = [
+  'millrace.lease.in',
+  'millrace.lease.out',
+  'millrace.lease.catch_up',
+  'millrace.lease.page.age',
+  'millrace.lease.page.deliveries',
+] as const;
 
 /** A value that isn't known is not reported, nor the time of a lag that doesn't shrink: compare `in` with `out` there. */
 function tellRanges(meter: Meter, ranges: () => readonly RangeSpeed[]): () => void {
-  const incoming = gauge(meter, 'millrace.lease.in');
-  const passed = gauge(meter, 'millrace.lease.out');
-  const catchUp = gauge(meter, 'millrace.lease.catch_up');
-  const age = gauge(meter, 'millrace.lease.page.age');
-  const deliveries = gauge(meter, 'millrace.lease.page.deliveries');
-  return observing(meter, [incoming, passed, catchUp, age, deliveries], (result) => {
-    for (const { container, lease, inPerSecond, outPerSecond, catchUp: seconds, inHand } of ranges()) {
+  return observed(meter, RANGE_METRICS, (say) => {
+    for (const { container, lease, inPerSecond, outPerSecond, catchUp, inHand } of ranges()) {
       const of = { container, lease };
-      if (inPerSecond !== null) result.observe(incoming, inPerSecond, of);
-      if (outPerSecond !== null) result.observe(passed, outPerSecond, of);
-      if (typeof seconds === 'number') result.observe(catchUp, seconds, of);
-      result.observe(age, inHand?.seconds ?? 0, of);
-      result.observe(deliveries, inHand?.deliveries ?? 0, of);
+      if (inPerSecond !== null) say('millrace.lease.in', inPerSecond, of);
+      if (outPerSecond !== null) say('millrace.lease.out', outPerSecond, of);
+      if (typeof catchUp === 'number') say('millrace.lease.catch_up', catchUp, of);
+      say('millrace.lease.page.age', inHand?.seconds ?? 0, of);
+      say('millrace.lease.page.deliveries', inHand?.deliveries ?? 0, of);
     }
   });
 }
 
+const ROUTER_METRICS = [
+  'millrace.router.mappings',
+  'millrace.router.uses',
+  'millrace.router.changes',
+  'millrace.router.lookups',
+  'millrace.router.validations',
+  'millrace.router.refusals',
+] as const;
+
 function tellRouters(meter: Meter, routers: () => readonly RouterCounters[]): () => void {
-  const mappings = gauge(meter, 'millrace.router.mappings');
-  const uses = observedCounter(meter, 'millrace.router.uses');
-  const changes = observedCounter(meter, 'millrace.router.changes');
-  const lookups = observedCounter(meter, 'millrace.router.lookups');
-  const validations = observedCounter(meter, 'millrace.router.validations');
-  const refusals = observedCounter(meter, 'millrace.router.refusals');
-  return observing(meter, [mappings, uses, changes, lookups, validations, refusals], (result) => {
+  return observed(meter, ROUTER_METRICS, (say) => {
     for (const { map, ...counts } of routers()) {
-      result.observe(mappings, counts.mappings, { map });
-      result.observe(uses, counts.hits, { map, found: true });
-      result.observe(uses, counts.misses, { map, found: false });
-      result.observe(changes, counts.added, { map, change: 'added' });
-      result.observe(changes, counts.removed, { map, change: 'removed' });
-      result.observe(lookups, counts.lookups, { map });
-      result.observe(validations, counts.validations, { map });
-      result.observe(refusals, counts.refusals, { map });
+      say('millrace.router.mappings', counts.mappings, { map });
+      say('millrace.router.uses', counts.hits, { map, found: true });
+      say('millrace.router.uses', counts.misses, { map, found: false });
+      say('millrace.router.changes', counts.added, { map, change: 'added' });
+      say('millrace.router.changes', counts.removed, { map, change: 'removed' });
+      say('millrace.router.lookups', counts.lookups, { map });
+      say('millrace.router.validations', counts.validations, { map });
+      say('millrace.router.refusals', counts.refusals, { map });
     }
   });
 }

@@ -55,43 +55,21 @@ export function shardPlanOf(spec: SqlQuerySpec): QueryPlan {
   const joins = (clauses.FROM ?? []).some(({ word, depth }) => word === 'JOIN' && depth === 0);
   if (joins && select.list[0]?.text === '*') throw refuse(query, 'SELECT * has no JOIN');
   const number = numberIn(query, parameters);
-  const [offset, limit] = boundsOf(query, clauses.OFFSET, number);
-  const top = select.top && number(select.top);
-  if (top !== undefined && limit !== undefined) throw refuse(query, 'it has TOP and LIMIT');
-  const parts: Parts = {
-    query,
-    text,
-    from,
-    where,
-    select,
-    order: clauses.ORDER && columnList(afterBy(query, clauses.ORDER)),
-  };
-  const common = { alias, parameters, skip: offset, limit: top ?? limit ?? Infinity };
-  return rowsPlan(parts, common);
-}
-
-interface Parts {
-  readonly query: string;
-  readonly text: string;
-  readonly from: string;
-  readonly where: (conditions: readonly string[]) => string;
-  readonly select: Select;
-  readonly order: readonly (readonly Token[])[] | undefined;
-}
-
-type Common = Omit<QueryPlan, 'text' | 'order' | 'wrapped'>;
-
-function rowsPlan({ query, text, from, where, select, order }: Parts, common: Common): QueryPlan {
+  const [skip, bound] = boundsOf(query, clauses.OFFSET, number);
+  const asked = select.top && number(select.top);
+  if (asked !== undefined && bound !== undefined) throw refuse(query, 'it has TOP and LIMIT');
+  const limit = asked ?? bound ?? Infinity;
+  const order = clauses.ORDER && columnList(afterBy(query, clauses.ORDER));
   const terms = (order ?? []).map((tokens) => termOf(query, text, tokens));
   const orderBy = order ? ` ORDER BY ${terms.map(({ all }) => all).join(', ')}` : '';
-  const most = Number.isFinite(common.limit) ? common.skip + common.limit : undefined;
-  const cut = most !== undefined && common.skip > 0 ? ` OFFSET 0 LIMIT ${most}` : '';
+  const most = Number.isFinite(limit) ? skip + limit : undefined;
+  const cut = most !== undefined && skip > 0 ? ` OFFSET 0 LIMIT ${most}` : '';
   const top = most !== undefined && cut === '' ? `TOP ${most} ` : '';
   const list = columnText(text, select.list);
   const keys = `[${terms.map(({ expression }) => `{"v": ${expression}}`).join(', ')}]`;
   const isStar = list === '*';
   const wrapped = order !== undefined && (isStar || select.bare);
-  const payload = isStar ? common.alias : list;
+  const payload = isStar ? alias : list;
   const columns = (): string => {
     if (wrapped) return `${top}VALUE {"k": ${keys}, "p": ${payload}}`;
     return `${top}${select.bare ? 'VALUE ' : ''}${list}${order ? `, ${keys} AS ${ORDER_FIELD}` : ''}`;
@@ -99,7 +77,10 @@ function rowsPlan({ query, text, from, where, select, order }: Parts, common: Co
   // An undefined result isn't a row, and doesn't count in TOP.
   const defined = wrapped && !isStar ? [`IS_DEFINED(${payload})`] : [];
   return {
-    ...common,
+    alias,
+    parameters,
+    skip,
+    limit,
     order: terms.map(({ descending }) => descending),
     wrapped,
     text: (conditions) => `SELECT ${columns()} FROM ${from}${where([...conditions, ...defined])}${orderBy}${cut}`,

@@ -15,7 +15,7 @@ import {
 import { rowKey } from '../../pipeline/oracle/recompute.ts';
 import { aggregateId, sinkDocumentId } from '../../pipeline/derived-ids.ts';
 import { OWN_TYPE } from '../../cosmos/own-documents.ts';
-import type { Change, Key } from '../../feed/reading/change.ts';
+import type { Change } from '../../feed/reading/change.ts';
 import { List } from '../../kinds/reference/lists.ts';
 import { keyPathsOf } from '../../model/model.ts';
 import { CosmosAccess } from '../../access/cosmos-access.ts';
@@ -24,6 +24,7 @@ import type { Parts } from '../../runtime/open-feed.ts';
 import { tenantRef } from '../verify/own-part.ts';
 import type { Candidate, Difference } from '../verify/difference.ts';
 import { identityText } from '../verify/parked.ts';
+import { placed } from '../verify/sample/drawn-groups.ts';
 import { applyAgain } from './apply-again.ts';
 import { besideHosts } from '../replay/beside-hosts.ts';
 import { repairEmbed } from './repair-embed.ts';
@@ -206,11 +207,6 @@ interface Done {
   readonly obstacle?: string;
 }
 
-const placeOf = ({ document }: Difference): { key: Key; id: string } => {
-  const parts = JSON.parse(document) as Key;
-  return { key: parts.slice(0, -1), id: parts.at(-1) as string };
-};
-
 /**
  * Gives a differing copy a version older than all others, and its projection's name, whatever its own fields say: only the
  * recomputed document may have the place. A copy without a source is deleted.
@@ -218,7 +214,7 @@ const placeOf = ({ document }: Difference): { key: Key; id: string } => {
 async function setBack(spec: CopySpec | ReferenceSpec, difference: Candidate, access: DocumentAccess): Promise<Done> {
   if (difference.derived?.waits) return {};
   const { container, type } = spec.into;
-  const { key, id } = placeOf(difference);
+  const { key, id } = placed(container, difference.document);
   const [found] = await access.read(container, key, [id]);
   // Missing: the projection's own code decides.
   if (!found) return {};
@@ -250,8 +246,8 @@ function occupantOf(found: SinkDocument, type: string, projection: string): stri
 
 /** Deletes the aggregate and its first contributions in one batch, so that no host finds one without the others. */
 async function removeGroup(spec: AggregateSpec, difference: Candidate, access: DocumentAccess): Promise<Done> {
-  const { key, id } = placeOf(difference);
   const { container, type } = spec.into;
+  const { key, id } = placed(container, difference.document);
   const parts = await access.query<SinkDocument>(
     container,
     'SELECT * FROM c WHERE c.id = @id OR (c["by"] = @by AND c["of"] = @id)',

@@ -256,27 +256,10 @@ export const isVerified = ({ different, behind, deferred, moved, parked, against
   parked.length === 0 &&
   !against?.refused;
 
-const shown = ({
-  projections,
-  container,
-  document,
-  kind,
-  fields,
-  expected,
-  found,
-  why,
-  since,
-}: Candidate): Difference => ({
-  projections,
-  container,
-  document,
-  kind,
-  fields,
-  ...(expected && { expected }),
-  ...(found && { found }),
-  ...(why !== undefined && { why }),
-  ...(since !== undefined && { since }),
-});
+function shown(candidate: Candidate): Difference {
+  const { evidence: _, derived: __, tenant: ___, ...difference } = candidate;
+  return difference;
+}
 
 /** The current versions; if no host has run yet, the lowest version of each name. */
 export function currentOf(projections: readonly ProjectionSpec[], views: ViewsByName | undefined): ProjectionSpec[] {

@@ -4,13 +4,13 @@ import { type IngestSpec, projectionId } from '../../pipeline/specs.ts';
 import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { orderOf } from '../../engine/dead-letters/letter-document.ts';
 import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
-import { type Redriven, redriveLetter as redriveLetters } from '../../engine/redrive-letter.ts';
+import { type RedriveOptions, type Redriven, redriveLetter as redriveLetters } from '../../engine/redrive-letter.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import { targetOf } from '../../ingest/take.ts';
 import { redriveEvents } from '../../ingest/redrive.ts';
 import { CosmosAccess } from '../../access/cosmos-access.ts';
 import { ingestSink } from '../../runtime/hosts/ingest-sink.ts';
-import { openEngine } from '../../runtime/open-engine.ts';
+import { READ_LAG_MS, openEngine } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { type LetterSelection, type LetterSources, selectLetters } from './select.ts';
 
@@ -22,7 +22,7 @@ export interface TriedSelection extends LetterSelection {
 export interface RedriveLettersOptions extends TriedSelection, Parts {
   readonly signal: AbortSignal;
   /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
-  readonly readLagMs?: number;
+  readonly readLagMs?: number | undefined;
   readonly progress?: (done: number, of: number) => void;
 }
 
@@ -31,14 +31,14 @@ const AT_ONCE = 100;
 
 /** Applies parked changes again; those that still can't be applied stay parked. */
 export async function redrive(options: RedriveLettersOptions): Promise<Redriven[]> {
-  const { services, loaded, signal, readLagMs = 5_000, progress } = options;
+  const { services, loaded, signal, progress } = options;
   const here = { services: async () => services, pipeline: async () => loaded };
   const letters = await triedLetters(here, options);
-  const { engine, cold } = openEngine(options, 'redrive');
+  const opened = openEngine(options, 'redrive');
+  const { engine } = opened;
   const known = new Set(engine.stats.map(({ id }) => id));
   const ingests = new Map<string, IngestSpec>(loaded.pipeline.ingests.map((spec) => [projectionId(spec), spec]));
   const results: Redriven[] = [];
-  const fence = () => untilStopped(signal);
   for (const some of together(letters)) {
     const unknown = some.filter(({ projection }) => !known.has(projection) && !ingests.has(projection));
     for (const [projection, spec] of ingests) {
@@ -48,7 +48,7 @@ export async function redrive(options: RedriveLettersOptions): Promise<Redriven[
       const sink = ingestSink(options, spec, target);
       const deadLetters = new DeadLetters(services.place.state, letterBodies(services));
       try {
-        const access = await sink.open(fence(), new Meter());
+        const access = await sink.open(untilStopped(signal), new Meter());
         results.push(
           ...(await redriveEvents(own, { spec, target, deadLetters, access, isErased: await engine.erased() })),
         );
@@ -64,23 +64,34 @@ export async function redrive(options: RedriveLettersOptions): Promise<Redriven[
         outcome: 'refused' as const,
         message: `The pipeline declares no projection ${projection}`,
       })),
-      ...(await redriveLetters(
+      ...(await redriveIn(
         some.filter(({ projection }) => known.has(projection)),
-        {
-          engine,
-          deadLetters: new DeadLetters(services.place.state, letterBodies(services)),
-          sources: sourceContainers(loaded.pipeline, loaded.model),
-          access: new CosmosAccess(services.place.database, fence(), new Meter()),
-          cold,
-          readLagMs,
-          signal,
-          fence,
-        },
+        opened,
+        options,
       )),
     );
     progress?.(results.length, letters.length);
   }
   return results;
+}
+
+/** Applies letters of one place again, with the engine that was opened for it. */
+export async function redriveIn(
+  letters: readonly DeadLetter[],
+  { engine, cold }: Pick<RedriveOptions, 'engine' | 'cold'>,
+  { services, loaded, signal, readLagMs = READ_LAG_MS }: Omit<RedriveLettersOptions, keyof TriedSelection>,
+): Promise<Redriven[]> {
+  const fence = () => untilStopped(signal);
+  return redriveLetters(letters, {
+    engine,
+    deadLetters: new DeadLetters(services.place.state, letterBodies(services)),
+    sources: sourceContainers(loaded.pipeline, loaded.model),
+    access: new CosmosAccess(services.place.database, fence(), new Meter()),
+    cold,
+    readLagMs,
+    signal,
+    fence,
+  });
 }
 
 /** The letters that a redrive tries itself. Changes that wait behind one of them follow it. */

@@ -1,17 +1,13 @@
 // Rebuilds an outside sink: fills another content of it from history, and makes that one current.
-import { Meter } from '../../cosmos/budget/charge-meter.ts';
 import { type OutsideSpec, projectionId } from '../../pipeline/specs.ts';
 import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
-import { redriveLetter } from '../../engine/redrive-letter.ts';
-import { sourceContainers } from '../../engine/runners.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { type Staged, type View, Views } from '../../engine/views/views.ts';
-import { untilStopped } from '../../feed/tenure/fences.ts';
 import { READ_LAG_MS, openEngine } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
-import { CosmosAccess } from '../../access/cosmos-access.ts';
+import { redriveIn } from '../dead-letters/redrive.ts';
 import { operationsError } from '../errors.ts';
 import { plural } from '../table.ts';
 import { beginOf } from './begins.ts';
@@ -258,23 +254,10 @@ async function discardOwn(options: Own, assertOwn: () => Promise<unknown>): Prom
 
 /** Redrives the changes that the target has refused. */
 async function redriveOwn(options: Own): Promise<void> {
-  await inPlaces(await placesOf(options).of(options.spec), (place) => redriveIn({ ...options, ...place }));
-}
-
-async function redriveIn(options: Own): Promise<void> {
-  const { services, loaded, spec, signal, readLagMs = READ_LAG_MS } = options;
-  const letters = await new DeadLetters(services.place.state).list(projectionId(spec));
-  if (letters.length === 0) return;
-  const { engine, cold } = openEngine(options, spec);
-  const fence = () => untilStopped(signal);
-  await redriveLetter(letters, {
-    engine,
-    deadLetters: new DeadLetters(services.place.state, letterBodies(services)),
-    sources: sourceContainers(loaded.pipeline, loaded.model),
-    access: new CosmosAccess(services.place.database, fence(), new Meter()),
-    cold,
-    readLagMs,
-    signal,
-    fence,
+  const { spec } = options;
+  await inPlaces(await placesOf(options).of(spec), async (place) => {
+    const letters = await new DeadLetters(place.services.place.state).list(projectionId(spec));
+    const own = { ...options, ...place };
+    if (letters.length > 0) await redriveIn(letters, openEngine(own, spec), own);
   });
 }

@@ -109,11 +109,12 @@ const filterOf = ({ id, only, code, key, since }: LetterSelection): LetterFilter
   projection: only,
   id,
   code,
-  key: key === undefined ? undefined : keyOf(key),
+  key: key === undefined ? undefined : parsedKey(key),
   since: since === undefined ? undefined : new Date(since).toISOString(),
 });
 
-function keyOf(text: string): readonly unknown[] {
+/** @throws UsageError `input-invalid` */
+export function parsedKey(text: string): readonly unknown[] {
   try {
     const key: unknown = JSON.parse(text);
     if (Array.isArray(key)) return key;

@@ -14,6 +14,7 @@ import { plural } from '../../procedures/table.ts';
 import { askedTenant, tenantInput } from '../../procedures/tenants/tenant-flag.ts';
 import { splitId } from '../../procedures/projections/choose.ts';
 import { RU_A_READ, estimate } from '../../procedures/projections/estimate.ts';
+import { parsedKey } from '../../procedures/dead-letters/select.ts';
 import { againstOf, verifyAgainst } from '../../procedures/verify/against.ts';
 import { readDiscarded } from '../../procedures/verify/discarded.ts';
 import { leftMeanwhile } from '../../procedures/verify/moved-meanwhile.ts';
@@ -174,19 +175,6 @@ function assertFits({ name, key, repair, sample, tenant, due, within, background
     });
   if (!due && within !== undefined)
     throw operationsError('input-invalid', '--within belongs to --due', { hint: 'Leave out --within.' });
-}
-
-/** @throws UsageError `input-invalid` */
-function parsedKey(text: string): readonly unknown[] {
-  try {
-    const key: unknown = JSON.parse(text);
-    if (Array.isArray(key)) return key;
-  } catch {
-    // Reported below.
-  }
-  throw operationsError('input-invalid', `--key ${text} is not a partition key`, {
-    hint: 'Write it as a JSON array with a value for each level: --key \'["store-1"]\'.',
-  });
 }
 
 const input = z.object({

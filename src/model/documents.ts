@@ -37,8 +37,6 @@ export interface Pattern {
   readonly rateText: string;
   readonly type: 'read' | 'write' | 'mixed' | undefined;
   readonly attributes: string;
-  readonly requirements: string;
-  readonly considerations: string;
   /** Undefined: there is no such column. */
   readonly status: string | undefined;
   /** Every column by its header as printed, including unknown columns. */

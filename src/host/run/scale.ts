@@ -1,6 +1,6 @@
 import { operationPlaces } from '../../verbs/at-places.ts';
 import { openLeases, ownGroups } from '../../procedures/leases/groups.ts';
-import { STUCK_MS, leaseRows } from '../../procedures/leases/lease-rows.ts';
+import { leaseRows } from '../../procedures/leases/lease-rows.ts';
 import type { Context } from '../../procedures/context.ts';
 
 /**
@@ -16,7 +16,7 @@ export async function readScale(
   const rows = await Promise.all(
     places.map(async (place) => {
       const own = ownGroups(await openLeases({ ...context, workspace: place.workspace }));
-      return leaseRows(own, { expirationMs, stuckMs: STUCK_MS });
+      return leaseRows(own, { expirationMs });
     }),
   );
   const all = rows.flat();

@@ -88,8 +88,6 @@ function pattern(row: MarkdownRow, findings: ModelFinding[]): Pattern[] {
       rateText,
       type: reads && writes ? 'mixed' : reads ? 'read' : writes ? 'write' : undefined,
       attributes: column(row, ['attributes needed', 'attributes', 'fields', '所需属性', '属性']) ?? '',
-      requirements: column(row, ['key requirements', 'requirements', 'latency', '关键要求', '要求']) ?? '',
-      considerations: column(row, ['design considerations', 'considerations', 'notes', '设计考虑', '备注']) ?? '',
       status: column(row, ['status', 'state', '状态']),
       cells: row.cells,
       at: row.at,

@@ -70,11 +70,6 @@ export function* together(
   yield { message, at: first.at, related: otherPlaces(first.at, [...others.map(({ at }) => at), ...further]) };
 }
 
-/** The findings with a hint of their own, and a severity. */
-export function* hinted(all: Iterable<Found>, hint: string, severity?: Severity): Iterable<Found> {
-  for (const found of all) yield { ...found, hint, ...(severity && { severity }) };
-}
-
 /** Findings of a part of a rule, whose severity and hint are others than the rule's. */
 export function* part(results: Iterable<RuleResult>, severity: Severity, hint?: string): Iterable<RuleResult> {
   for (const result of results)

@@ -19,12 +19,10 @@ export function linesSaying({ lines }: Pick<Design, 'lines'>, words: RegExp): re
   return found;
 }
 
-/** Whether a line of the container's section, or one with its name, says it, and doesn't say `unless`. */
-export function isSaid(design: Design, detail: ContainerDetail, words: RegExp, unless?: RegExp): boolean {
+/** Whether a line of the container's section, or one with its name, says it. */
+export function isSaid(design: Design, detail: ContainerDetail, words: RegExp): boolean {
   const span = linesOf(design, detail);
-  return linesSaying(design, words).some(
-    ([line, text]) => (isIn(span, line) || text.includes(detail.container.name)) && !unless?.test(text),
-  );
+  return linesSaying(design, words).some(([line, text]) => isIn(span, line) || text.includes(detail.container.name));
 }
 
 /** The text from `before` lines before a line to `after` lines after it. */

@@ -21,7 +21,7 @@ import { type DoctorFinding, bad, doubtful, failedFinding, good } from './findin
 import { readHostStatuses } from '../status/host-status.ts';
 import { chooseGroups, lostGroups, openLeases } from '../leases/groups.ts';
 import { LOST, LOST_HINT, leasesWereLost } from '../leases/lost.ts';
-import { STUCK_MS, leaseRows } from '../leases/lease-rows.ts';
+import { leaseRows } from '../leases/lease-rows.ts';
 import { faultsOf, readArchiveVerified, sayArchiveVerified } from '../archive/verified.ts';
 import { VERIFIED_KINDS, readVerified, verifiedName } from '../verify/verified.ts';
 import { planModel } from '../apply/apply.ts';
@@ -348,7 +348,7 @@ async function leases(
         ? bad('leases', LOST, LOST_HINT)
         : doubtful('leases', 'the pipeline has none yet', 'Start a host: it creates them.'),
     ];
-  const rows = await leaseRows(chooseGroups(inventory), { expirationMs, stuckMs: STUCK_MS });
+  const rows = await leaseRows(chooseGroups(inventory), { expirationMs });
   const findings = rows
     .filter(({ state }) => state !== 'owned' && state !== 'split')
     .map(({ container, token, state, why }) =>

@@ -25,8 +25,6 @@ export interface LeaseRow {
 
 export interface RowOptions {
   readonly expirationMs: number;
-  /** An owned lease is stuck if its oldest change has waited for longer than this, milliseconds. */
-  readonly stuckMs: number;
 }
 
 /** Every lease of the groups, ours and others', with its lag, its state, and the reason for the state. */
@@ -64,6 +62,3 @@ export async function leaseRows(
     ];
   });
 }
-
-/** The default of `stuckMs`: five minutes. */
-export const STUCK_MS = 300_000;

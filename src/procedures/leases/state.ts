@@ -10,9 +10,10 @@ export interface StateOptions {
   /** Milliseconds. */
   readonly now: number;
   readonly expirationMs: number;
-  /** An owned lease is stuck if its oldest change has waited for longer than this. */
-  readonly stuckMs: number;
 }
+
+/** An owned lease is stuck if its oldest change has waited for longer than this. */
+const STUCK_MS = 300_000;
 
 /** The state of one lease of a group, and the reason. */
 export function leaseStateOf(
@@ -42,7 +43,7 @@ export function leaseStateOf(
   if (owner === null) return { state: 'free', why: `released ${ago}; no host runs, or each has its share` };
   if (idleMs > options.expirationMs)
     return { state: 'expired', why: `${owner} last wrote it ${ago}: it died, or can't reach the lease container` };
-  if (lag.known && lag.ageMs > options.stuckMs)
+  if (lag.known && lag.ageMs > STUCK_MS)
     return {
       state: 'stuck',
       why: `${owner} renews it, but its oldest change has waited for ${Math.round(lag.ageMs / 1000)} s`,

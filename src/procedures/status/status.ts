@@ -14,7 +14,7 @@ import { type HostStatus, readHostStatuses } from './host-status.ts';
 import { openLeases, ownGroups } from '../leases/groups.ts';
 import { misfitHubs } from '../leases/misfit-hubs.ts';
 import { LOST, leasesWereLost } from '../leases/lost.ts';
-import { type LeaseRow, STUCK_MS, leaseRows } from '../leases/lease-rows.ts';
+import { type LeaseRow, leaseRows } from '../leases/lease-rows.ts';
 import { controlFormats } from '../../runtime/stored-formats.ts';
 import { readInProgress } from './in-progress.ts';
 import { selectLetters } from '../dead-letters/select.ts';
@@ -40,7 +40,7 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
   const inventory = await openLeases(context);
   const groups = ownGroups(inventory);
   const [leases, hubs, letters, said, formats] = await Promise.all([
-    leaseRows(groups, { expirationMs, stuckMs: STUCK_MS }),
+    leaseRows(groups, { expirationMs }),
     misfitHubs(pipeline, services),
     (only === undefined
       ? countLetters(services.place.state)

@@ -3,7 +3,7 @@ import { keyHash } from '../../cosmos/key-definition.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import { openLeases } from '../leases/groups.ts';
-import { type LeaseRow, STUCK_MS, leaseRows } from '../leases/lease-rows.ts';
+import { type LeaseRow, leaseRows } from '../leases/lease-rows.ts';
 import type { Context } from '../context.ts';
 import { plural } from '../table.ts';
 
@@ -29,7 +29,7 @@ export async function tracedRange({ container, key }: Identity, context: Context
   const hash = effectivePartitionKey([...key], kind, version);
   const { groups } = await openLeases(context);
   const own = groups.filter((group) => group.own && group.monitored?.container.id === container);
-  const rows = await leaseRows(own, { expirationMs: 60_000, stuckMs: STUCK_MS });
+  const rows = await leaseRows(own, { expirationMs: 60_000 });
   const row = rows.find(({ range }) => range !== null && holds(range, hash));
   if (!row) {
     const why = `No lease of ${container} has this key: no host of the pipeline has started reading it.`;

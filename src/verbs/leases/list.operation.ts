@@ -10,7 +10,7 @@ import { leasesWereLost } from '../../procedures/leases/lost.ts';
 import { pipelineIfAny } from '../../procedures/pipeline-if-any.ts';
 import { expiration } from './inputs.ts';
 import { lagText } from '../../procedures/leases/lags.ts';
-import { leaseRows, STUCK_MS } from '../../procedures/leases/lease-rows.ts';
+import { leaseRows } from '../../procedures/leases/lease-rows.ts';
 import { type RatedRow, withRates } from '../../procedures/leases/rates.ts';
 
 type Checked = Awaited<ReturnType<typeof checkLeases>>;
@@ -44,7 +44,7 @@ export const leasesList = defineOperation({
   }),
   run: async ({ prefix, check, absentAfter, leaseExpiration }, context: Context): Promise<RatedRow[] | Checked> => {
     const inventory = await openLeases(context);
-    const options = { expirationMs: leaseExpiration, stuckMs: STUCK_MS };
+    const options = { expirationMs: leaseExpiration };
     if (check) {
       if (prefix !== undefined)
         throw operationsError('input-invalid', '--check looks at all leases', { hint: 'Leave out --prefix.' });

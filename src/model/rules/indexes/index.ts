@@ -5,7 +5,7 @@ import type { SourceLine } from '../../model.ts';
 import { fieldOf, isIndexed } from '../../indexed.ts';
 import { declaredOf } from '../declared.ts';
 import { type Facts, examplesIn, valueAt } from '../facts.ts';
-import { type Found, type Rule, DESIGN, SOURCES, hinted, more, part, together } from '../rule.ts';
+import { type Found, type Rule, DESIGN, SOURCES, more, part, together } from '../rule.ts';
 import { FENCE } from '../fenced.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
@@ -78,14 +78,9 @@ function* absentIn({ container }: ContainerDetail, all: readonly Absent[]): Iter
     ...(fields.length > 0 ? [`by ${fields.join(', ')}`] : []),
     ...(types.length > 0 ? [`for type ${types.join(', ')}`] : []),
   ];
-  yield* hinted(
-    together(
-      all,
-      `${first.who}${more(others.length)} ${others.length === 0 ? 'queries' : 'query'} ${container.name} ${said.join(' and ')}, which no example has`,
-      [container.at],
-    ),
-    'Correct the name in the query, or add an example that has it.',
-  );
+  const message = `${first.who}${more(others.length)} ${others.length === 0 ? 'queries' : 'query'} ${container.name} ${said.join(' and ')}, which no example has`;
+  for (const found of together(all, message, [container.at]))
+    yield { ...found, hint: 'Correct the name in the query, or add an example that has it.' };
 }
 
 /** A filter by what a function makes of a field; the index has the field's own values. */

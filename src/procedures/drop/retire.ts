@@ -45,8 +45,10 @@ export function retirable(pipeline: Pipeline, name: string, view: View | undefin
   if (view === undefined || isDeclared(pipeline, name)) return undefined;
   const { current, staged, previous } = view;
   if (staged) {
+    // A custom projection is rebuilt in place, and ends that first.
+    const ended = staged.container === '' ? `rebuild ${name}` : `drop ${name}@${staged.version}`;
     throw operationsError('rebuild-under-way', `${name}@${staged.version} is ${staged.phase} since ${staged.since}`, {
-      hint: `Declare ${name} again, and run \`millrace projections drop ${name}@${staged.version}\`. Then remove the declaration.`,
+      hint: `Declare ${name} again, and run \`millrace projections ${ended}\`. Then remove the declaration.`,
     });
   }
   if (current && previous) {

@@ -187,7 +187,15 @@ describe('a projection that the pipeline no longer declares', () => {
     expect(() => retirable(reading, 'days', view)).toThrow(expect.objectContaining({ code: 'version-read' }));
     const since = '2026-01-01T00:00:00Z';
     const staged = { ...view!, staged: { ...view!.current!, phase: 'filling' as const, since } };
-    expect(() => retirable(pipeline, 'days', staged)).toThrow(expect.objectContaining({ code: 'rebuild-under-way' }));
+    // A custom projection names no container, and is rebuilt in place.
+    const inPlace = { ...staged, staged: { ...staged.staged, container: '' } };
+    for (const [of, ended] of [
+      [staged, 'drop days@'],
+      [inPlace, 'rebuild days`'],
+    ] as const)
+      expect(() => retirable(pipeline, 'days', of)).toThrow(
+        expect.objectContaining({ code: 'rebuild-under-way', hint: expect.stringContaining(ended) }),
+      );
     const previous = { ...view!, previous: { ...view!.current!, version: 0, replacedAt: since, readableUntil: since } };
     expect(() => retirable(pipeline, 'days', previous)).toThrow(expect.objectContaining({ code: 'still-readable' }));
   });

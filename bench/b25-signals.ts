@@ -14,7 +14,7 @@ import type { Container, CosmosClient } from '@azure/cosmos';
 import { Rates } from '../src/feed/processor/rates.ts';
 import { startProbes } from '../src/host/run/probes.ts';
 import { readScale } from '../src/host/run/scale.ts';
-import { startSignals } from '../src/host/run/signals.ts';
+import { startHostTelemetry } from '../src/host/run/telemetry.ts';
 import { planModel } from '../src/procedures/apply/apply.ts';
 import { openWorkspace } from '../src/runtime/open-workspace.ts';
 import { type App, compose } from '../src/runtime/hosts/processor-host.ts';
@@ -84,7 +84,7 @@ async function derive({ services, loaded, settings, container }: Parts, mode: Mo
   const app = await composed({ services, loaded, settings });
   const { signal } = new AbortController();
   const endSignals =
-    mode === 'none' ? undefined : startSignals(app, new Rates(), { services, signal, problems: async () => [] });
+    mode === 'none' ? undefined : startHostTelemetry(app, new Rates(), { services, signal, problems: async () => [] });
   collect();
   const before = process.cpuUsage();
   await app.start();
@@ -130,7 +130,7 @@ const scraping = (stage: Stage): Promise<number> =>
     const { signal } = new AbortController();
     const scale = () => readScale({ workspace, actor: 'bench', signal, screen: SILENT }, 60_000);
     await using probes = await startProbes({ screen: SILENT, port: 0, scale });
-    const endSignals = startSignals(app, new Rates(), { services, signal, problems: async () => [] });
+    const endSignals = startHostTelemetry(app, new Rates(), { services, signal, problems: async () => [] });
     await app.start();
     await derived(app);
     const ask = async (): Promise<void> => {

@@ -15,7 +15,7 @@ import { sinksError } from '../errors.ts';
 import type { Database, Session } from '../../postgres/database.ts';
 import { failure, failureKind } from '../../postgres/failure.ts';
 import { sharedLock, writtenContents } from './contents.ts';
-import { tableFaults } from './faults.ts';
+import { tableFaults } from './table-faults.ts';
 import { type Advanced, type PlacedRow, advance, decide, prune } from './guards.ts';
 import { someRows, storedRows } from './read-rows.ts';
 import { replaceRows } from './replace-rows.ts';

@@ -10,7 +10,7 @@ import { type LettersNow, startLettersNow } from './letters-now.ts';
 import { type ProjectionProgress, hostChangesOf, progressLine, hostProgressOf, withBefore } from './progress.ts';
 import { type Problems, hostProblems } from './problems.ts';
 import { tokenOf } from './ranges.ts';
-import { startSignals } from './signals.ts';
+import { startHostTelemetry } from './telemetry.ts';
 import { STATUS_MS, startStatusWriter } from './status-writer.ts';
 import { ended } from './until-aborted.ts';
 import { watchTroubles } from './watch.ts';
@@ -70,7 +70,7 @@ export async function runPipeline(
     ...hostProblems(app, status?.clockOffMs() ?? 0),
     ...((await needs?.()) ?? []),
   ];
-  const endSignals = startSignals(app, rates, { ...composition, problems });
+  const endSignals = startHostTelemetry(app, rates, { ...composition, problems });
   const redraw = setInterval(() => show(progress()), REDRAW_MS);
   let lags = new Map<string, number | null>();
   try {

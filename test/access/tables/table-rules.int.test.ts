@@ -6,7 +6,7 @@ import type { TableLayout } from '../../../src/pipeline/tables/layout.ts';
 import { usePglite } from '../../support/pglite-stage.ts';
 import { cleanTables } from '../../../src/verbs/sql/clean.operation.ts';
 import { migrateTables } from '../../../src/procedures/sql/migrate.ts';
-import { tableFaults } from '../../../src/access/tables/faults.ts';
+import { tableFaults } from '../../../src/access/tables/table-faults.ts';
 import { tableSink } from '../../../src/access/tables/table-sink.ts';
 import { removeTenantRows } from '../../../src/access/tables/remove-tenant-rows.ts';
 import { CUSTOMERS, LAYOUTS, ORDERS, SHIPMENTS, entryOf } from './referring-shop.ts';

@@ -16,7 +16,7 @@ import type { Problems } from './problems.ts';
 import { hostRangesOf } from './ranges.ts';
 
 /** All that a host reports to OpenTelemetry: its spans and its metrics. The returned function ends it. */
-export function startSignals(
+export function startHostTelemetry(
   app: App,
   rates: Rates,
   {

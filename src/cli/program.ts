@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { type Operation, operationName } from '../verbs/operation.ts';
+import { type Operation, kebab, operationName } from '../verbs/operation.ts';
 import type { Registry } from '../verbs/registry.ts';
 import { completionOf } from './completion.ts';
 import { type Flag, flagsOf, optionOf } from './flags.ts';
@@ -79,6 +79,7 @@ function verb(operation: Operation, invoke: (invocation: CommandInvocation) => P
     else command.addOption(optionOf(flag));
   }
   for (const option of commonOptions(operation)) command.addOption(option);
+  refuseTwice(command, flags);
   command.addHelpText(
     'after',
     `${examplesText(operation.examples)}${operation.help === undefined ? '' : `\n${operation.help}\n`}${EXIT_CODES}`,
@@ -87,6 +88,19 @@ function verb(operation: Operation, invoke: (invocation: CommandInvocation) => P
     await invoke({ operation, input: inputOf(operation, command, flags), flags: commonFlags(command) });
   });
   return command;
+}
+
+/** Commander takes the last value of a flag that is given twice, and says nothing of the others. */
+function refuseTwice(command: Command, flags: readonly Flag[]): void {
+  const lists = new Set(flags.filter(({ isList }) => isList).map(({ field }) => kebab(field)));
+  for (const option of command.options) {
+    const takesOne = (option.required || option.optional) && !lists.has(option.name());
+    let isGiven = false;
+    command.on(`option:${option.name()}`, () => {
+      if (takesOne && isGiven) command.error(`error: --${option.name()} takes one value, and is given twice`);
+      isGiven = true;
+    });
+  }
 }
 
 /** The fields that are given by position. */

@@ -30,6 +30,8 @@ describe('grammar', () => {
     [['dev', '--fail-after-effect', '2'], /--fail-after-effect: 2 is not at most 1/],
     [['dev', '--dashboard', '1.5'], /--dashboard: 1\.5 is not a whole number/],
     [['dead-letters', 'show'], /missing required argument 'id'\n {2}Run `millrace dead-letters show --help`\.\n$/],
+    [['projections', 'list', '--env', 'a', '--env', 'b'], /--env takes one value, and is given twice/],
+    [['dev', '--rate=1', '--rate', '2'], /--rate takes one value[^]*Run `millrace dev --help`/],
     [['leases', 'list', 'surplus'], /too many arguments/],
   ])('%j is wrong usage: exit code 2, said on standard error, without a stack', async (args, message) => {
     const { code, stdout, stderr } = await cli(args);

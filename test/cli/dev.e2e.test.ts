@@ -163,6 +163,15 @@ describe('a user’s own file', () => {
     expect(stderr.match(/: rejected: /g), 'the others are counted').toHaveLength(5);
   });
 
+  it('files of two types are loaded, each into the --into beside it', async () => {
+    writeFileSync(join(directory, 'orders.jsonl'), lines[0]!);
+    writeFileSync(join(directory, 'customers.jsonl'), JSON.stringify({ id: 'c1', storeId: 's1', name: 'Ada' }));
+    const args = '--input orders.jsonl --into Orders/order --input customers.jsonl --into Customers/customer';
+    const { code, summary } = await once(...args.split(' '));
+    expect(code).toBe(0);
+    expect(summary.loaded).toMatchObject({ loaded: 2, rejected: 0 });
+  });
+
   it('a user’s own file is loaded from where it was, once it has grown, beside one that is new', async () => {
     const file = join(directory, 'orders.jsonl');
     const args = ['--data', join(directory, 'data'), '--input', file, '--into', 'Orders/order'];

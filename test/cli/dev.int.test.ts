@@ -61,6 +61,11 @@ describe('bad input is one clear message with its remedy, exit code 2 and no sta
     [['--input', 'absent.jsonl', '--into', 'Orders'], 'Container/type'],
     [['--input', 'absent.jsonl', '--into', 'Order/order'], 'did you mean Orders?'],
     [['--input', 'absent.jsonl', '--into', 'Orders/ordr'], 'did you mean order?'],
+    [
+      ['--input', 'a', '--input', 'b', '--input', 'c', '--into', 'Orders/order', '--into', 'Orders/order'],
+      '--input is given 3 times, and --into 2 times\n  Give one --into for all, or one for each',
+    ],
+    [['--input', 'a', '--into', 'Orders/order', '--input', 'b', '--into', 'Order/order'], 'did you mean Orders?'],
     [['--into', 'Orders/order'], 'without --input'],
     [['--example', 'flihgts'], 'did you mean flights?'],
   ])('%j', async (args, message) => {

@@ -37,7 +37,12 @@ const input = z.object({
     .describe(
       'load this file, or the files of this folder, instead of the pipeline’s own workload; may be repeated. A file has one JSON document a line, or one JSON array, and may be packed by gzip',
     ),
-  into: optional('container and type of the documents of --input, as Container/type'),
+  into: z
+    .array(z.string())
+    .optional()
+    .describe(
+      'container and type of the documents of --input, as Container/type: one for all, or one for each --input in their order',
+    ),
   rate: z.number().positive().optional().describe('load at most this many documents a second (default: no limit)'),
   once: flag(
     'load and derive everything, then recompute it, compare and end; exit code 1 on a difference, a parked change or a rejected line',
@@ -69,6 +74,7 @@ export const dev = (registry: () => Registry) =>
       'millrace dev --example storefront --shards 3 --once',
       'millrace dev --example storefront --rate 200 --data .millrace/storefront',
       'millrace dev --input orders-1.jsonl --input orders-2.jsonl --into Orders/order',
+      'millrace dev --input a.jsonl --into Orders/order --input b.jsonl --into Customers/customer',
     ],
     shards: 'itself',
     effect: 'changes',
@@ -134,18 +140,22 @@ async function inputsOf(
     const own = (await workloadInput(loaded.folder, seed)) ?? (account ? undefined : examplesInput(loaded));
     return own ? [own] : [];
   }
-  const [container = '', type = '', ...rest] = (into ?? '').split('/');
-  if (container === '' || type === '' || rest.length > 0) {
+  const hint = 'Say which container and type the documents have, for example --into Orders/order.';
+  if (into === undefined) throw operationsError('input-invalid', '--input needs --into', { hint });
+  if (into.length > 1 && into.length !== paths.length)
     throw operationsError(
       'input-invalid',
-      into === undefined ? '--input needs --into' : `--into ${into} is not of the form Container/type`,
-      {
-        hint: 'Say which container and type the documents have, for example --into Orders/order.',
-      },
+      `--input is given ${plural(paths.length, 'time')}, and --into ${plural(into.length, 'time')}`,
+      { hint: 'Give one --into for all, or one for each --input in their order.' },
     );
-  }
-  checkTarget({ container, type }, loaded.model);
-  return fileInputs(paths, { container, type });
+  const targets = into.map((text) => {
+    const [container = '', type = '', ...rest] = text.split('/');
+    if (container === '' || type === '' || rest.length > 0)
+      throw operationsError('input-invalid', `--into ${text} is not of the form Container/type`, { hint });
+    checkTarget({ container, type }, loaded.model);
+    return { container, type };
+  });
+  return fileInputs(paths, targets);
 }
 
 function checkTarget({ container, type }: SourceRef, model: LoadedPipeline['model']): void {

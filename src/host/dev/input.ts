@@ -76,26 +76,28 @@ export function examplesInput({ pipeline, model }: LoadedPipeline): Input | unde
 const DOCUMENTS = /\.(jsonl?|ndjson)(\.gz)?$/i;
 
 /**
- * Files of documents of one type, each an input of its own: then one that is added is loaded, and the others are not.
- * Of a folder they are its files, in the order of their names.
+ * Files of documents, each an input of its own: then one that is added is loaded, and the others are not. Of a folder they
+ * are its files, in the order of their names. `types`: that of all documents, or one for each path.
  */
-export async function fileInputs(paths: readonly string[], into: SourceRef): Promise<Input[]> {
-  const files: string[] = [];
-  for (const path of paths) {
+export async function fileInputs(paths: readonly string[], types: readonly SourceRef[]): Promise<Input[]> {
+  const files: { readonly file: string; readonly into: SourceRef }[] = [];
+  for (const [at, path] of paths.entries()) {
     const folder = (await stat(path).catch(() => undefined))?.isDirectory() ? await readdir(path) : undefined;
     const found = folder?.filter((name) => DOCUMENTS.test(name) && !name.endsWith(REJECTS)).toSorted();
     if (found?.length === 0)
       throw operationsError('input-invalid', `The folder ${path} has no file of documents`, {
         hint: 'Their names end with .jsonl, .ndjson or .json, or with .gz after that.',
       });
-    files.push(...(found?.map((name) => join(path, name)) ?? [path]));
+    const into = types[at] ?? types[0]!;
+    files.push(...(found?.map((name) => join(path, name)) ?? [path]).map((file) => ({ file, into })));
   }
-  const twice = files.find((file, at) => files.slice(0, at).some((other) => basename(other) === basename(file)));
+  const names = files.map(({ file }) => basename(file));
+  const twice = names.find((name, at) => names.indexOf(name) < at);
   if (twice !== undefined)
-    throw operationsError('input-invalid', `Two files of --input are named ${basename(twice)}`, {
+    throw operationsError('input-invalid', `Two files of --input are named ${twice}`, {
       hint: 'Rename one: what is rejected goes into a file with the name of the input.',
     });
-  return Promise.all(files.map((file) => fileInput(file, into)));
+  return Promise.all(files.map(({ file, into }) => fileInput(file, into)));
 }
 
 /** Documents of one type: lines of JSON, or one JSON array, also packed by gzip. A document without `type` gets it. */

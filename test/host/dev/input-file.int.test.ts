@@ -78,7 +78,7 @@ describe('a file of documents', () => {
 describe('files of documents', () => {
   const place = join(folder, 'export');
   const into = { container: 'Orders', type: 'order' };
-  const names = async (...paths: string[]) => (await fileInputs(paths, into)).map(({ name }) => name);
+  const names = async (...paths: string[]) => (await fileInputs(paths, [into])).map(({ name }) => name);
   const file = (name: string): string => {
     mkdirSync(join(place, 'empty'), { recursive: true });
     writeFileSync(join(place, name), lines);
@@ -89,6 +89,12 @@ describe('files of documents', () => {
     const [second, first, other] = ['b.jsonl.gz', 'a.json', 'c.txt'].map(file);
     file('a.json.rejects.jsonl');
     expect(await names(place, other!)).toEqual([first, second, other]);
+  });
+
+  it('files of documents have the type that stands beside each', async () => {
+    const others = { container: 'Customers', type: 'customer' };
+    const inputs = await fileInputs([file('a.json'), file('d.json')], [into, others]);
+    expect(inputs.map(({ identity }) => identity)).toMatchObject([into, others]);
   });
 
   it('files of documents are refused where a folder has none, and where two have one name', async () => {

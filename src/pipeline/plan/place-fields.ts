@@ -4,18 +4,24 @@ import { type Model, examplesOf, keyPathsOf } from '../../model/model.ts';
 import { type AggregateSpec, type CopySpec, type Doc, lacksJoined } from '../specs.ts';
 import { attempt, watched } from '../fields/watched.ts';
 
-/** The fields that determine a document's groups: a change of one of them may move it to another group. */
-export function readByGroups(spec: AggregateSpec, model: Model): string[] {
+/**
+ * The fields that determine a document's groups: a change of one of them may move it to another group. Undefined: no example
+ * shows them.
+ */
+export function readByGroups(spec: AggregateSpec, model: Model): string[] | undefined {
   const read = new Set<string>();
-  for (const example of examplesOf(model, spec.from)) {
+  const groups = examplesOf(model, spec.from).flatMap((example) => {
     const doc = watched(example, read);
-    attempt(() => (spec.each?.(doc) ?? [doc]).forEach((row) => spec.groupBy(row, doc)));
-  }
-  return [...read].filter((field) => field !== '*');
+    return attempt(() => Array.from(spec.each?.(doc) ?? [doc], (row) => spec.groupBy(row, doc))) ?? [];
+  });
+  return groups.length === 0 ? undefined : [...read].filter((field) => field !== '*');
 }
 
-/** Fields whose change moves the copy. They are found by giving each field other values in the examples. */
-export function movedBy(spec: CopySpec, model: Model): string[] {
+/**
+ * Fields whose change moves the copy. They are found by giving each field other values in the examples. Undefined: no example
+ * shows them.
+ */
+export function movedBy(spec: CopySpec, model: Model): string[] | undefined {
   const joined = Object.fromEntries(spec.joins.map(({ name, of }) => [name, examplesOf(model, of)[0] ?? null]));
   const paths = keyPathsOf(model, spec.into.container);
   const placeOf = (doc: Doc): string | undefined =>
@@ -25,6 +31,7 @@ export function movedBy(spec: CopySpec, model: Model): string[] {
       return canonical([row['id'], ...paths.map((path) => row[path.split('/')[1] ?? ''])]);
     });
   const examples = examplesOf(model, spec.from);
+  if (!examples.some((example) => placeOf(example) !== undefined)) return undefined;
   const names = new Set(examples.flatMap((example) => Object.keys(example)));
   return [...names].filter((name) =>
     examples.some((example) => {

@@ -149,20 +149,21 @@ function located(
   model: Model,
   what: 'contribution' | 'copy',
   place: 'group' | 'place',
-  fields: readonly string[],
+  fields: readonly string[] | undefined,
 ): Mode {
-  const fixed = new Set(['id', ...planKeyOf(spec, model)]);
-  const mutable = fields.filter((field) => !fixed.has(field));
-  const origin = fields.length === 0 ? 'no field of the document' : fields.join(', ');
   if (waitsFor(spec))
     return {
       mode: `${what} with locator`,
       reason: 'It waits for a joined document, so a locator stores where the copy is, or that it waits',
       cheaper: undefined,
     };
+  const fixed = new Set(['id', ...planKeyOf(spec, model)]);
+  const mutable = (fields ?? []).filter((field) => !fixed.has(field));
+  const known = fields?.length === 0 ? 'no field of the document' : fields?.join(', ');
+  const origin = known ?? 'fields that are not known without examples';
   if (spec.stable) {
-    const doubt =
-      mutable.length === 0 ? 'which can’t change' : `and you declared that ${mutable.join(', ')} never changes`;
+    const fixedBy = `and you declared that ${fields ? `${mutable.join(', ')} never changes` : 'they never change'}`;
+    const doubt = fields && mutable.length === 0 ? 'which can’t change' : fixedBy;
     return {
       mode: `${what}, no locator`,
       reason: `Its ${place} depends on ${origin}, ${doubt} (stable)`,
@@ -175,11 +176,12 @@ function located(
   return {
     mode: `${what} with locator`,
     reason: `Its ${place} depends on ${origin}, so a locator stores where the document was before`,
-    cheaper: whole
-      ? undefined
-      : mutable.length === 0
-        ? `\`stable: true\`: ${origin} can’t change in a document’s life; saves ${saved} RU and 2 requests a change`
-        : `\`stable: true\`, if the data model says that ${mutable.join(' and ')} never ${mutable.length === 1 ? 'changes' : 'change'}; saves ${saved} RU and 2 requests a change`,
+    cheaper:
+      whole || !fields
+        ? undefined
+        : mutable.length === 0
+          ? `\`stable: true\`: ${fields.length === 0 ? 'no field of the document changes it' : `${origin} can’t change in a document’s life`}; saves ${saved} RU and 2 requests a change`
+          : `\`stable: true\`, if the data model says that ${mutable.join(' and ')} never ${mutable.length === 1 ? 'changes' : 'change'}; saves ${saved} RU and 2 requests a change`,
   };
 }
 

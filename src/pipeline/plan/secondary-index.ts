@@ -41,10 +41,12 @@ function whyNot(spec: CopySpec, pipeline: Pipeline, model: Model): string | unde
 
 /** What the examples show: the first field that isn't the source's own. */
 function changedField(spec: CopySpec, model: Model): string | undefined {
-  const examples = examplesOf(model, spec.from);
-  if (examples.length === 0) return `${ref(spec.from)} has no example that shows whether this one does`;
-  for (const example of examples) {
-    const row = attempt(() => spec.map(example, {})) ?? {};
+  const rows = examplesOf(model, spec.from).flatMap((example) => {
+    const row = attempt(() => spec.map(example, {}));
+    return row ? [{ example, row }] : [];
+  });
+  if (rows.length === 0) return `${ref(spec.from)} has no example that shows whether this one does`;
+  for (const { example, row } of rows) {
     const name = Object.keys(row).find((field) => canonical(row[field]) !== canonical(example[field]));
     if (name !== undefined) return `${name} is another`;
   }

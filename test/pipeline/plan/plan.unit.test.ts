@@ -51,6 +51,43 @@ test('what is declared stable names the fields that it relies on', async () => {
   });
 });
 
+test('without an example that reaches the function, the plan knows no fields and advises nothing', async () => {
+  const broken = (stable: boolean) => ({
+    ...days(stable),
+    groupBy: () => {
+      throw new Error('not of this form');
+    },
+  });
+  const unread = copy('unread', {
+    from: m.Orders.order,
+    into: m.CustomerOrders.orderSummary,
+    map: broken(true).groupBy,
+  });
+  const { projections } = await plan(broken(false), { ...broken(true), name: 'stable' }, unread);
+  const reason = 'depends on fields that are not known without examples';
+  expect(projections).toMatchObject([
+    { reason: `Its group ${reason}, so a locator stores where the document was before`, cheaper: undefined },
+    { reason: `Its group ${reason}, and you declared that they never change (stable)`, cheaper: undefined },
+    { reason: `Its place ${reason}, so a locator stores where the document was before`, cheaper: undefined },
+  ]);
+  const pipeline = definePipeline({ model: m, projections: [days(false)] });
+  const design = await readDesign(join(FOLDER, 'cosmosdb_data_model.md'));
+  const containers = design.model.containers.map((of) => ({
+    ...of,
+    types: of.types.map((type) => ({ ...type, examples: [] })),
+  }));
+  const bare = { ...design.model, containers };
+  expect(planOf(pipeline, bare, factsOf({ requirements: undefined, design })).projections[0]).toMatchObject({
+    reason: `Its group ${reason}, so a locator stores where the document was before`,
+    cheaper: undefined,
+  });
+});
+
+test('a group that no field determines is said to be one', async () => {
+  const { projections } = await plan({ ...days(false), groupBy: () => ({ storeId: 's', day: 'all' }) });
+  expect(projections[0]?.cheaper).toMatch(/^`stable: true`: no field of the document changes it; saves 11 RU/);
+});
+
 test('a place made of key and id can’t change, whatever a field is called', async () => {
   const { projections } = await plan(
     copy('orders', {
@@ -130,6 +167,10 @@ test('a copy that a global secondary index would serve is named, and of the othe
   expect(await noteOf({ onDelete: 'keep' })).toContain('keeps what was deleted');
   expect(await noteOf({ into: same.from })).toContain('same reads its sink');
   expect(await noteOf({ from: { container: 'Catalog', type: 'variant' } })).toContain('the other documents of Catalog');
+  const map = (): never => {
+    throw new Error('not of this form');
+  };
+  expect(await noteOf({ map })).toContain('has no example that shows whether this one does');
   expect(await noteOf({ map: (doc: object) => ({ ...doc, name: 'x' }) })).toContain('and name is another');
   const notes = (await planAll(pipeline)).projections.flatMap((one) => one.notes);
   expect(notes).toContain('A global secondary index would not serve it: it has no aggregates.');

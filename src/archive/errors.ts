@@ -3,7 +3,7 @@ import { type ErrorCatalogue, errorsOf, usage } from '../base/error-catalogue.ts
 export const ARCHIVE_ERRORS = {
   'archive-no-ttl': usage(
     'A container that is read by its all-versions feed has no default time to live. A document leaves it for the archive by expiry, and without a default no document expires.',
-    'State `TTL: -1` for the container in the data-model document, then run `millrace model apply`.',
+    'State `TTL: -1` for the container in the data model, then run `millrace model apply`.',
   ),
   'archive-damaged': {
     meaning: 'A blob or a manifest of the archive is missing or was changed.',

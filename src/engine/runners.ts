@@ -209,7 +209,7 @@ export function sinkContainer(name: string, model: Model): { name: string; keyPa
   const found = model.containers.find((container) => container.name === name);
   if (!found) {
     throw sharedError('not-found', `There is no container ${name} in ${model.file}`, {
-      hint: 'Add it to the data-model document, or correct its name in the pipeline.',
+      hint: 'Add it to the data model, or correct its name in the pipeline.',
     });
   }
   return { name, keyPaths: found.partitionKey.map((path) => [...splitPath(path)]) };

@@ -31,7 +31,7 @@ export const PROJECTIONS_ERRORS = {
   },
   'value-of-other-type': {
     meaning: 'A projection returned a value of another type than the data-model document shows.',
-    hint: 'Return the type that the model shows, or add an example with the other type to the data-model document. Then run `millrace dead-letters redrive`.',
+    hint: 'Return the type that the model shows, or add an example with the other type to the data model. Then run `millrace dead-letters redrive`.',
   },
   'place-changed': {
     meaning:

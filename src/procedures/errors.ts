@@ -84,7 +84,7 @@ export const OPERATIONS_ERRORS = {
   ),
   'sink-shared': usage(
     'The new version writes the same type in the same container as another version.',
-    'Give the new version its own container in the data-model document. An aggregate can have its own type instead.',
+    'Give the new version its own container in the data model. An aggregate can have its own type instead.',
   ),
   'still-readable': usage(
     'Readers may still read this version, or hosts still keep it, so that it can become current again.',

@@ -71,13 +71,11 @@ export const plan = defineOperation({
       .describe('the number of shards, to see how many deployments function apps take; for a pipeline over shards'),
   }),
   run: async ({ against, shard, shards }, { workspace }): Promise<Planned> => {
-    const { pipeline, unloadable, documents, folder } = await readPair(workspace, undefined, { optional: true });
-    if (unloadable) throw unloadable;
-    if (!pipeline) {
-      throw runtimeError('pipeline-missing', `There is no pipeline in ${folder}`, {
-        hint: 'Name the folder of a pipeline with --pipeline.',
-      });
-    }
+    const declared = await workspace.declared(workspace.folder);
+    if (!declared) throw runtimeError('pipeline-missing', `There is no pipeline.ts in ${workspace.folder}`);
+    if ('unloadable' in declared) throw declared.unloadable;
+    const { pipeline } = declared;
+    const { documents, folder } = await readPair(workspace, undefined, { optional: true });
     const model = await modelOf(pipeline, folder);
     if (shard !== undefined && against === undefined)
       throw operationsError('input-invalid', '--shard is given without --against deployed', {

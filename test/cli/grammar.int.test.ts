@@ -32,6 +32,7 @@ describe('grammar', () => {
     [['dead-letters', 'show'], /missing required argument 'id'\n {2}Run `millrace dead-letters show --help`\.\n$/],
     [['projections', 'list', '--env', 'a', '--env', 'b'], /--env takes one value, and is given twice/],
     [['dev', '--rate=1', '--rate', '2'], /--rate takes one value[^]*Run `millrace dev --help`/],
+    [['plan', '--pipeline', 'docs'], /There is no pipeline\.ts in \S+docs\n {2}Name the folder with `--pipeline`/],
     [['leases', 'list', 'surplus'], /too many arguments/],
   ])('%j is wrong usage: exit code 2, said on standard error, without a stack', async (args, message) => {
     const { code, stdout, stderr } = await cli(args);

@@ -166,6 +166,7 @@ function write(target: string, name: string, dependency: string, { parts, own, b
     replace('package.json', [['node --test', 'millrace dev --once']]);
     const model = join(target, 'pipeline', MODEL_CODE);
     const text = readFileSync(model, 'utf8').replace(/^.*/, BY_HAND);
+    replace('pipeline/pipeline.ts', [['`npx millrace model types` writes model.ts from the document.', WHOSE_MODEL]]);
     writeFileSync(model, text.replace(`  { examples: './${EXAMPLES_FILE}' },\n`, ''));
   } else
     replace('README.md', [
@@ -182,6 +183,7 @@ function write(target: string, name: string, dependency: string, { parts, own, b
   replace('local.settings.example.json', [['"storefront"', JSON.stringify(database)]]);
 }
 
+const WHOSE_MODEL = 'model.ts is written by hand, or `npx millrace model import` reads it from an account.';
 const HUBS_SERVICE = / {2}# EVENTHUBS=[^]*?\n\n/;
 const HUBS_CONFIG = /\n# The hubs that the pipeline names[^]*$/;
 

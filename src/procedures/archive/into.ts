@@ -45,7 +45,7 @@ export async function assertInto(
   if (tenantRuleOf(pipeline, model, own) && !tenantRuleOf(pipeline, model, into)) {
     const what = `The documents of ${own} belong to tenants, and in the model those of ${into} don't`;
     throw sharedError('not-found', what, {
-      hint: 'Give the container an example with the tenant’s field in the data-model document, so that an erasure looks there.',
+      hint: 'Give the container an example with the tenant’s field in the data model, so that an erasure looks there.',
     });
   }
   const container = placeDatabase(pipeline, { place, global }).container(into);

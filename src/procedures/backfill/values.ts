@@ -42,7 +42,7 @@ export function sameValue(text: string, { kind }: TenantRule): BackfillValues {
   if (!isTenant(value, kind))
     throw invalid(
       `--value is not a tenant: ${KINDS[kind]}${kind === 'string' ? ` of 1 to ${MOST_CHARACTERS} characters` : ''}`,
-      'Write it as the examples of the data-model document do.',
+      'Write it as the examples of the data model do.',
     );
   return { of: async (documents) => documents.map(() => ({ value })) };
 }

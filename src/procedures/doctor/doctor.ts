@@ -204,7 +204,7 @@ async function migrations(
       `${container} was migrated: its writers write to ${where}, but the pipeline still reads ${container} and sees no new changes`,
       target.container === container
         ? 'Deploy the pipeline with the settings of that account and database.'
-        : `Name ${target.container} instead of ${container} in the data-model document and the pipeline, and deploy both. Or go back with \`millrace migrate ${container} --into ${target.container} --rollback\`.`,
+        : `Name ${target.container} instead of ${container} in the data model and the pipeline, and deploy both. Or go back with \`millrace migrate ${container} --into ${target.container} --rollback\`.`,
     ),
   );
 }

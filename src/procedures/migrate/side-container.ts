@@ -13,7 +13,7 @@ export function assertSideContainer(into: string, own: string, { containers }: M
   if (keyOf(into) === undefined) {
     const known = containers.map(({ name }) => name);
     throw sharedError('not-found', `The model has no container ${into}${suggestion(into, known)}`, {
-      hint: 'Add it to the data-model document with the same partition key, and create it with `millrace model apply`.',
+      hint: 'Add it to the data model with the same partition key, and create it with `millrace model apply`.',
     });
   }
   if (canonical(keyOf(into)) === canonical(keyOf(own))) return;

@@ -8,6 +8,7 @@ import { plural } from '../../procedures/table.ts';
 import type { About } from './about.ts';
 import { diffOf } from './fix.ts';
 import type { Graph } from './graph.ts';
+import { DESIGN_FILE } from './pair.ts';
 
 /** A finding with its line of the document, and what it is about. */
 export interface ShownFinding extends RuleFinding, About {
@@ -34,6 +35,8 @@ export interface Checked {
   readonly graph?: Graph;
   /** Whether the text lists every rule that found nothing to check, or only those that lack a whole document. */
   readonly unchecked: boolean;
+  /** Absent: there is a document. */
+  readonly undocumented?: true;
   /** The number of rules that were run. */
   readonly rules: number;
   readonly counts: Readonly<Record<Severity, number>>;
@@ -110,6 +113,7 @@ function summary({
   unchecked,
   folder,
   concerns,
+  undocumented,
 }: Checked): string {
   const not = new Set(notChecked.map(({ rule }) => rule)).size;
   const found = [
@@ -118,6 +122,7 @@ function summary({
     information > 0 ? `${information} for information` : '',
   ].filter(Boolean);
   const total = found.length === 0 ? style('green', 'no findings') : found.join(', ');
+  if (undocumented) return `${folder}: ${total}; there is no ${DESIGN_FILE}, so nothing was compared with one`;
   const reviewed = concerns === undefined ? '' : `; a review with ${plural(concerns, 'concern')}`;
   return `${folder}: ${total}; ${plural(rules, 'rule')}, ${not} of them not fully checked${not > 0 && !unchecked ? ' (--unchecked lists them)' : ''}, ${waived.length} waived${reviewed}`;
 }

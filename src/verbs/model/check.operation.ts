@@ -99,6 +99,7 @@ function shown(
   directory: string,
 ): Omit<Checked, 'fixed' | 'unchecked'> {
   const design = documents.design ?? (pipeline && declared?.code && designOfCode(declared.code, pipeline));
+  const documented = documents.design ?? documents.requirements ?? documents.review;
   const lines = textsOf(documents);
   const lineOf = ({ file, line }: SourceLine): string | undefined => lines.get(file)?.[line - 1];
   const short = ({ file, line }: SourceLine): SourceLine => ({ file: shortPath(directory, file), line });
@@ -120,7 +121,7 @@ function shown(
     ...(design && { graph: graphOf(design) }),
     findings: report.findings.map(finding),
     // A model.ts needs no document, so nothing of one is missing.
-    notChecked: documents.design || documents.requirements ? report.notChecked : [],
+    ...(documented ? { notChecked: report.notChecked } : { notChecked: [], undocumented: true }),
     waived: report.waived.map(({ finding: of, waiver: { until = 0, reason, at } }) => ({
       finding: finding(of),
       until: new Date(until - 1).toISOString().slice(0, 10),

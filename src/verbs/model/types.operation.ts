@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
@@ -26,6 +27,10 @@ export const modelTypes = defineOperation({
   run: async ({ directory, check, overwrite }, { workspace }) => {
     const { folder } = workspace.at(directory);
     const document = join(folder, DESIGN_FILE);
+    if (!existsSync(document))
+      throw sharedError('missing', `There is no ${DESIGN_FILE} in ${folder}`, {
+        hint: `Without one ${MODEL_CODE} is written by hand, or \`millrace model import\` reads it from an account.`,
+      });
     const model = await loadModel(document);
     const digest = createHash('sha256')
       .update(await readFile(document))

@@ -74,6 +74,17 @@ describe('init', () => {
     expect(readdirSync(join(app, 'pipeline')).toSorted()).toEqual(['model.ts', 'pipeline.ts', 'workload.ts']);
     expect(readdirSync(app)).not.toContain('README.md');
     expect(readFileSync(join(app, 'pipeline/model.ts'), 'utf8')).toMatch(/^\/\/ by hand\n/);
+    const [first] = readFileSync(join(app, 'pipeline/pipeline.ts'), 'utf8').split('\n');
+    expect(first).toMatch(/model\.ts is written by hand, or `npx millrace model import` reads it/);
+    expect(await run('model', 'types', 'bare/pipeline')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/There is no cosmosdb_data_model\.md[^]*model\.ts is written by hand/),
+    });
+    await using check = millrace(['model', 'check'], { directory: app });
+    expect((await check.ended).code).toBe(0);
+    expect(check.stdout).toBe(
+      'pipeline: no findings; there is no cosmosdb_data_model.md, so nothing was compared with one\n',
+    );
     await using dev = millrace(['dev', '--once', '--json'], { directory: app });
     expect((await dev.ended).code).toBe(0);
     expect(JSON.parse(dev.stdout)).toMatchObject({ verification: { different: 0, documents: { found: 114 } } });

@@ -11,7 +11,8 @@ import { planStorage } from '../../procedures/archive/open.ts';
 import { planModel } from '../../procedures/apply/apply.ts';
 import type { Context } from '../../procedures/context.ts';
 import { VERIFICATION_KEY } from '../../procedures/verify/verified.ts';
-import { type Verification, verify } from '../../procedures/verify/verify.ts';
+import { verifyEvery } from '../../procedures/verify/against.ts';
+import type { Verification } from '../../procedures/verify/verify.ts';
 import { migrateTables } from '../../procedures/sql/migrate.ts';
 import { ageText, plural } from '../../procedures/table.ts';
 import type { App } from '../../runtime/hosts/processor-host.ts';
@@ -270,7 +271,7 @@ export async function play(
   for (const errand of errands) await errand();
   answer();
   const over = options.once && loaded.pipeline.shards !== undefined;
-  const verification = options.once && !over ? await verify(loaded, services, { signal, screen, ...lag }) : null;
+  const verification = options.once && !over ? await verifyEvery(loaded, services, { signal, screen, ...lag }) : null;
   const places = over ? await verifyPlaces({ settings, services, loaded }, { signal, screen, ...lag }) : null;
   const checkable = options.once && eventsOf && loaded.pipeline.publishes.length > 0;
   const published = checkable ? await checkPublished(loaded.pipeline, services.place.database, eventsOf, signal) : null;

@@ -4,7 +4,8 @@ import type { Settings } from '../../base/settings.ts';
 import { once } from '../../base/once.ts';
 import { partOf, shardedContainers } from '../../pipeline/places.ts';
 import { planModel } from '../../procedures/apply/apply.ts';
-import { type Verification, verify } from '../../procedures/verify/verify.ts';
+import { verifyEvery } from '../../procedures/verify/against.ts';
+import type { Verification } from '../../procedures/verify/verify.ts';
 import { type ShardMap, ShardMapManager } from '../../shards/index.ts';
 import { inPlaces, openShardMap, placesOf, useManager } from '../../runtime/places.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
@@ -94,10 +95,10 @@ async function databasesBy(map: ShardMap, services: Services, sharded: ReadonlyS
 /** Compares each place with its documents, and the global place with those of all shards. */
 export async function verifyPlaces(
   parts: StageParts,
-  options: Parameters<typeof verify>[2],
+  options: Parameters<typeof verifyEvery>[2],
 ): Promise<PlaceVerification[]> {
   return inPlaces(await placesOf(parts).list(), async ({ shard, loaded, services }) => ({
     place: shard ?? 'global place',
-    verification: await verify(loaded, services, options),
+    verification: await verifyEvery(loaded, services, options),
   }));
 }

@@ -2,7 +2,8 @@
 import { styleText } from 'node:util';
 import { systemClock } from '../../base/clock.ts';
 import { recordVerified, verifiedName, verifiedOf } from '../../procedures/verify/verified.ts';
-import { type Verification, type VerifyOptions, formatVerification, verify } from '../../procedures/verify/verify.ts';
+import { verifyEvery } from '../../procedures/verify/against.ts';
+import { type Verification, type VerifyOptions, formatVerification } from '../../procedures/verify/verify.ts';
 import type { Screen } from '../../procedures/screen.ts';
 import { plural } from '../../procedures/table.ts';
 import { type StageParts, verifyPlaces } from './shards.ts';
@@ -30,7 +31,7 @@ export async function sayVerdict(parts: StageParts, { loaded, ...options }: Verd
   const over = parts.loaded.pipeline.shards !== undefined;
   const found = over
     ? (await verifyPlaces(parts, live)).map(({ verification }) => verification)
-    : [await verify(parts.loaded, parts.services, live)];
+    : [await verifyEvery(parts.loaded, parts.services, live)];
   const seconds = Math.round((systemClock.monotonic() - began) / 1_000);
   const { pipeline } = parts.loaded;
   const { place, global } = parts.services;
@@ -47,7 +48,9 @@ export async function sayVerdict(parts: StageParts, { loaded, ...options }: Verd
 }
 
 export function verdictText(found: readonly Verification[], seconds: number): string {
-  const wrong = found.filter(({ different, moving, deferred = 0 }) => different + moving + deferred > 0);
+  const wrong = found.filter(
+    ({ different, moving, deferred = 0, untried }) => different + moving + deferred > 0 || untried,
+  );
   if (wrong.length > 0) return wrong.map(briefly).join('\n');
   const documents = found.reduce((sum, of) => sum + of.documents.found, 0);
   if (documents === 0 && found.some(({ projections }) => projections.length > 0))

@@ -27,17 +27,19 @@ import { operationsError } from '../errors.ts';
 import { databasesOf } from '../projections/over-shards.ts';
 import type { Candidate } from './difference.ts';
 import { HomeDocuments, homeShards } from './home-shards.ts';
-import { type Comparison, nameOf } from './look.ts';
+import { type ByType, type Comparison, nameOf } from './look.ts';
 import { parkedIdentityOf } from './parked.ts';
 import { differing } from './sink-look.ts';
 import { type SettleOptions, lasting } from './until-stable.ts';
 import {
   type AgainstResult,
   type RefusedDocument,
+  type Untried,
   type Verification,
   NOTHING,
   selectionOf,
   summary,
+  verify,
 } from './verify.ts';
 import { readTypes } from './whole-reading.ts';
 
@@ -51,6 +53,8 @@ export interface Against {
   /** Our fields, or paths in them, that aren't compared. */
   readonly ignore: readonly string[];
 }
+
+type Verified = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 
 export type AgainstOptions = SettleOptions & { readonly clock?: Clock };
 
@@ -86,7 +90,7 @@ const againstText = ({ container, type }: Pick<Against, 'container' | 'type'>): 
  * @throws UsageError `not-found`, `unsupported`, `input-invalid`
  */
 export async function verifyAgainst(
-  given: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  given: Verified,
   services: Services,
   only: string,
   against: Against,
@@ -170,21 +174,14 @@ const sinceOf = ({ since = '' }: Candidate): string => since;
 const KEPT = 1_000;
 
 async function lookAgainst(
-  loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  loaded: Verified,
   services: Services,
   spec: ProjectionSpec,
   against: Against,
-  { signal, screen, readLagMs, settings }: SettleOptions,
+  options: SettleOptions,
 ): Promise<Pick<AgainstResult, 'refused' | 'unknown'> & { readonly found: Comparison }> {
   const { pipeline, model } = loaded;
-  const documents = await readTypes(sourcesOf(spec), {
-    ...loaded,
-    databases: await databasesOf(pipeline, services),
-    homes: new HomeDocuments(await homeShards(loaded, services, settings)),
-    history: once(() => openPipelineHistory(loaded, services, { signal, readLagMs })),
-    signal,
-    screen,
-  });
+  const documents = await sourcesRead(loaded, services, spec, options);
   const keyPaths = keyPathsOf(model, spec.into.container);
   const from = new Map<string, Derivation>();
   const refused = new Map<Doc, unknown>();
@@ -211,7 +208,7 @@ async function lookAgainst(
   const [mapped, ignored] = [new Set(Object.keys(against.map)), new Set(against.ignore)];
   for (const row of rows.values()) removeKnown(ignored, row);
   let found = 0;
-  for await (const stored of theirsOf(loaded, services, against, signal)) {
+  for await (const stored of theirsOf(loaded, services, against, options.signal)) {
     found += 1;
     const own = ownFields(stored);
     const ours = renamed(own, against.map);
@@ -245,6 +242,37 @@ async function lookAgainst(
   };
 }
 
+/** What a projection reads, by `Container/type`. */
+async function sourcesRead(loaded: Verified, services: Services, spec: ProjectionSpec, options: SettleOptions) {
+  const { signal, screen, readLagMs, settings } = options;
+  return readTypes(sourcesOf(spec), {
+    ...loaded,
+    databases: await databasesOf(loaded.pipeline, services),
+    homes: new HomeDocuments(await homeShards(loaded, services, settings)),
+    history: once(() => openPipelineHistory(loaded, services, { signal, readLagMs })),
+    signal,
+    screen,
+  });
+}
+
+/** `verify`, and what the versions refuse that are declared and not current: their code first runs in a rebuild. */
+export async function verifyEvery(given: Verified, services: Services, options: SettleOptions): Promise<Verification> {
+  const verification = await verify(given, services, options);
+  const untried: Untried[] = [];
+  const { loaded = given, kept = [] } = (await selectionOf(given, services, {})) ?? {};
+  for (const spec of loaded.pipeline.projections.filter((one) => !kept.includes(one))) {
+    const documents = await sourcesRead(loaded, services, spec, options);
+    const refused = new Map<Doc, unknown>();
+    recompute(spec, (of) => documents.get(nameOf(of)) ?? [], loaded.pipeline.sources, {
+      keyPaths: keyPathsOf(loaded.model, spec.into.container),
+      refused: (doc, cause) => refused.set(doc, cause),
+    });
+    const [first] = refusedOf(refused, documents, loaded.model);
+    if (first) untried.push({ projection: projectionId(spec), refused: refused.size, first });
+  }
+  return { ...verification, ...(untried.length > 0 && { untried }) };
+}
+
 /** Removes the paths that a document has, up to a `*`. */
 function removeKnown(paths: Set<string>, doc: Doc): void {
   for (const path of paths) {
@@ -256,7 +284,7 @@ function removeKnown(paths: Set<string>, doc: Doc): void {
 /** The documents among those read that a function refuses. */
 function refusedOf(
   refused: ReadonlyMap<Doc, unknown>,
-  documents: ReadonlyMap<string, readonly Doc[]>,
+  documents: ByType,
   model: LoadedPipeline['model'],
 ): RefusedDocument[] {
   const named: RefusedDocument[] = [];

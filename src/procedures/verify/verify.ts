@@ -57,6 +57,8 @@ export interface Verification extends Omit<Comparison, 'differences' | 'largeGro
   readonly sampled?: Sampled;
   /** Keys that left this shard meanwhile: perhaps no shard had their documents when it was compared. Absent: none. */
   readonly moved?: readonly MovedKeys[];
+  /** Absent: none refuses any, or it wasn't asked. */
+  readonly untried?: readonly Untried[];
   /** The other copy, where one is compared. */
   readonly against?: AgainstResult;
   /** References of tables with rows whose other document is missing; such rows are no differences. Absent: none. */
@@ -82,6 +84,13 @@ export interface AgainstResult {
   readonly extra?: readonly string[];
   /** With other names of fields, or without some. */
   readonly fitted?: true;
+}
+
+/** A version that is declared and not current, and how many source documents it refuses. */
+export interface Untried {
+  readonly projection: string;
+  readonly refused: number;
+  readonly first: RefusedDocument;
 }
 
 export type RefusedDocument = Pick<ParkedDocument, 'container' | 'key' | 'id' | 'message'>;
@@ -248,12 +257,13 @@ export const summary = (
 });
 
 /** Nothing differs, and nothing is left that a person or a host must still do before it can be compared. */
-export const isVerified = ({ different, behind, deferred, moved, parked, against }: Verification): boolean =>
+export const isVerified = ({ different, behind, deferred, moved, parked, against, untried }: Verification): boolean =>
   different === 0 &&
   !behind &&
   deferred === undefined &&
   moved === undefined &&
   parked.length === 0 &&
+  !untried &&
   !against?.refused;
 
 function shown(candidate: Candidate): Difference {
@@ -295,6 +305,7 @@ export function formatVerification(
     sampled,
     moved = [],
     against,
+    untried = [],
     orphans,
     discarded,
   }: Verification,
@@ -358,6 +369,10 @@ export function formatVerification(
     lines.push(`  parked, not compared: ${container} ${canonical([...key, id])} in ${projection}, ${code}: ${message}`);
   if (parked.length > PARKED_PRINTED)
     lines.push(`  … and ${plural(parked.length - PARKED_PRINTED, 'other')}: \`millrace dead-letters list\`.`);
+  for (const { projection, refused, first } of untried)
+    lines.push(
+      `  ${projection} is not built yet, and a rebuild would park ${plural(refused, 'document')}, such as ${first.container} ${canonical([...first.key, first.id])}: ${first.message}`,
+    );
   if (sampled && sampled.largeGroups > 0)
     lines.push(
       `  ${plural(sampled.largeGroups, 'group')} with many source documents: compared only what the documents drawn contribute.`,

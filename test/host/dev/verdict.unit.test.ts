@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { modelLines } from '../../../src/host/dev/model-lines.ts';
 import { verdictText } from '../../../src/host/dev/verdict.ts';
-import type { Verification } from '../../../src/procedures/verify/verify.ts';
+import { type Verification, isVerified } from '../../../src/procedures/verify/verify.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { loadPipeline } from '../../../src/runtime/pipeline/load-pipeline.ts';
 
@@ -32,6 +32,15 @@ describe('the verdict of dev', () => {
     expect(verdictText([RIGHT, { ...RIGHT, different: 1 }], 4)).toContain('1 difference');
     expect(verdictText([{ ...RIGHT, moving: 2, behind: true }], 4)).toContain('2 documents can’t be judged');
   });
+});
+
+it('the verdict of dev names a version that a rebuild would park for, and one document', () => {
+  const first = { container: 'Orders', key: ['s1'], id: 'o1', message: 'no such field' };
+  const verification = { ...RIGHT, untried: [{ projection: 'days@2', refused: 60, first }] };
+  expect(verdictText([verification], 4)).toContain(
+    'days@2 is not built yet, and a rebuild would park 60 documents, such as Orders ["s1","o1"]: no such field',
+  );
+  expect([isVerified(RIGHT), isVerified(verification)]).toEqual([true, false]);
 });
 
 describe('the verdict of dev on what differs', () => {

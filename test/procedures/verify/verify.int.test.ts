@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Container } from '@azure/cosmos';
-import { type VerifyOptions, verify } from '../../../src/procedures/verify/verify.ts';
+import { verifyEvery } from '../../../src/procedures/verify/against.ts';
+import { type VerifyOptions, isVerified, verify } from '../../../src/procedures/verify/verify.ts';
 import { cli } from '../../cli/cli.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
@@ -64,6 +65,30 @@ const named = (differences: readonly { container: string; document: string }[]):
   new Set(differences.map(({ container, document }) => `${container} ${document}`));
 
 describe(`verifying (seed ${SEED})`, () => {
+  it('versions that no host runs yet are tried on the documents that are there', async () => {
+    const random = new Random(SEED);
+    for (let n = 0; n < 20; n++) await writeAny(stage, random, 10);
+    await (await live(stage)).drained(signal);
+    const options = { signal, screen, readLagMs: 0, settings: stage.settings };
+    const right = await verifyEvery(stage.loaded, stage.services, options);
+    expect([right.different, right.untried, isVerified(right)]).toEqual([0, undefined, true]);
+    const { pipeline } = stage.loaded;
+    const groupBy = (): never => {
+      throw new Error('not of this form');
+    };
+    const projections = pipeline.projections.map((spec) =>
+      spec.kind === 'aggregate' && spec.version > 1 ? { ...spec, groupBy } : spec,
+    );
+    const wrong = await verifyEvery(
+      { ...stage.loaded, pipeline: { ...pipeline, projections } },
+      stage.services,
+      options,
+    );
+    const first = { container: 'Orders', message: expect.stringContaining('not of this form') };
+    expect(wrong).toMatchObject({ different: 0, untried: [{ projection: 'days@2', first }] });
+    expect(isVerified(wrong)).toBe(false);
+  });
+
   it('a verification finds each of a hundred planted differences, and repairs them beside the live host', async () => {
     const random = new Random(SEED);
     for (let n = 0; n < 400; n++) await writeAny(stage, random, 150);

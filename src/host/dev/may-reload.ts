@@ -49,7 +49,7 @@ export async function assertReloadable(
       if (changes.length === 0) continue;
       const { name, version } = spec;
       throw hostError('dev-restart', `${projectionId(spec)} has written data that doesn't fit: ${changes.join('; ')}`, {
-        hint: `${misspelt(spec, loaded.model)}Declare version ${version + 1} of ${name} beside version ${version}, with a container of its own, or start \`millrace dev\` again with new data.`,
+        hint: `${misspelt(spec, loaded.model)}Declare version ${version + 1} of ${name} beside version ${version}, with a ${spec.kind === 'aggregate' ? 'type' : 'container'} of its own, or start \`millrace dev\` again with new data.`,
       });
     }
   }

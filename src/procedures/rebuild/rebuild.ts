@@ -114,7 +114,7 @@ export function refuseVersion({ current, staged, previous }: View, spec: Project
   const id = projectionId(spec);
   if (current?.version === spec.version) {
     throw operationsError('version-current', `${id} is current, so readers would see it while it is rebuilt`, {
-      hint: `Declare version ${spec.version + 1} of ${spec.name} beside it with its own container, deploy, and rebuild that one. Or repair this one with \`millrace projections verify ${spec.name} --repair\`.`,
+      hint: `Declare version ${spec.version + 1} of ${spec.name} beside it with its own ${spec.kind === 'aggregate' ? 'type' : 'container'}, deploy, and rebuild that one. Or repair this one with \`millrace projections verify ${spec.name} --repair\`.`,
     });
   }
   if (staged && staged.version !== spec.version) {

@@ -62,7 +62,9 @@ describe('a run of dev goes over to a changed pipeline', () => {
       spec.kind === 'aggregate' ? { measures: { ordrs: spec.measures['orders'], cents: spec.measures['cents'] } } : {},
     );
     await expect(reload(misspelt)).rejects.toMatchObject({
-      hint: expect.stringMatching(/^Correct ordrs first: Days \(day\) has orders\. Declare version 2 of days/),
+      hint: expect.stringMatching(
+        /^Correct ordrs first: Days \(day\) has orders\. Declare version 2 of days .*, with a type of its own,/,
+      ),
     });
     await expect(reload({ projections: before.projections.slice(1) })).rejects.toMatchObject({
       code: 'dev-restart',

@@ -60,6 +60,7 @@ describe('bad input is one clear message with its remedy, exit code 2 and no sta
     [['--input', 'absent.jsonl'], '--input needs --into'],
     [['--input', 'absent.jsonl', '--into', 'Orders'], 'Container/type'],
     [['--input', 'absent.jsonl', '--into', 'Order/order'], 'did you mean Orders?'],
+    [['--input', 'absent.jsonl', '--into', 'nosuch/order'], 'Name one of its containers: Orders, Customers,'],
     [['--input', 'absent.jsonl', '--into', 'Orders/ordr'], 'did you mean order?'],
     [
       ['--input', 'a', '--input', 'b', '--input', 'c', '--into', 'Orders/order', '--into', 'Orders/order'],

@@ -161,12 +161,11 @@ async function inputsOf(
 function checkTarget({ container, type }: SourceRef, model: LoadedPipeline['model']): void {
   const found = model.containers.find(({ name }) => name === container);
   if (!found) {
+    const known = model.containers.map(({ name }) => name);
     throw sharedError(
       'not-found',
-      `There is no container ${container} in ${model.file}${suggestion(
-        container,
-        model.containers.map(({ name }) => name),
-      )}`,
+      `There is no container ${container} in ${model.file}${suggestion(container, known)}`,
+      { hint: `Name one of its containers: ${known.join(', ')}.` },
     );
   }
   const types = found.types.map(({ name }) => name);

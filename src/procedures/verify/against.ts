@@ -157,7 +157,7 @@ function assertNames({ into }: ProjectionSpec, { map }: Against, model: LoadedPi
     throw operationsError('input-invalid', `--map names ${twice} twice`, {
       hint: 'Name each of our fields once, and leave out other fields of theirs with --ignore.',
     });
-  const known = [...Object.keys(typeOf(model, into)?.fields ?? {}), 'id'];
+  const known = [...new Set([...Object.keys(typeOf(model, into)?.fields ?? {}), 'id'])];
   const isWhole = known.length > 1 && !containerOf(model, into.container)?.partialExamples;
   const wrong = isWhole ? ours.find((name) => !known.includes(name)) : undefined;
   if (wrong === undefined) return;

@@ -226,7 +226,7 @@ it('a name of --map or --ignore that nothing has is said: ours before it reads, 
     return `${code}: ${message} ${hint}`;
   };
   expect(await refused({ shop: 'storeld' })).toMatch(
-    /^input-invalid: day has no field storeld: did you mean storeId\?/,
+    /^input-invalid: day has no field storeld: did you mean storeId\? .* Ours are (?!.*\bid\b.*\bid\b)/,
   );
   expect(await refused({ shop: 'storeId', tenant: 'storeId' })).toMatch(/^input-invalid: --map names storeId twice/);
 

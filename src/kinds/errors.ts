@@ -36,7 +36,7 @@ export const PROJECTIONS_ERRORS = {
   'place-changed': {
     meaning:
       'The id or the partition key of a copy, or the group of a `stable` aggregate, would change: it depends on a joined document, or on a field that changed.',
-    hint: 'Take the id and the partition key from fields that never change, such as the document’s own id.',
+    hint: "Take the id and the partition key from fields that never change, such as the document’s own id. For a copy, `missing: 'wait'` lets them come from a joined document.",
   },
 } as const satisfies ErrorCatalogue;
 

@@ -3,6 +3,7 @@ import { canonical } from '../../base/json.ts';
 import { type Model, examplesOf, keyPathsOf } from '../../model/model.ts';
 import { type AggregateSpec, type CopySpec, type Doc, lacksJoined } from '../specs.ts';
 import { attempt, watched } from '../fields/watched.ts';
+import { joinedExample } from '../joined-examples.ts';
 
 /**
  * The fields that determine a document's groups: a change of one of them may move it to another group. Undefined: no example
@@ -22,14 +23,7 @@ export function readByGroups(spec: AggregateSpec, model: Model): string[] | unde
  * shows them.
  */
 export function movedBy(spec: CopySpec, model: Model): string[] | undefined {
-  const joined = Object.fromEntries(spec.joins.map(({ name, of }) => [name, examplesOf(model, of)[0] ?? null]));
-  const paths = keyPathsOf(model, spec.into.container);
-  const placeOf = (doc: Doc): string | undefined =>
-    attempt(() => {
-      if (lacksJoined(spec, joined)) return undefined;
-      const row = spec.map(doc, joined);
-      return canonical([row['id'], ...paths.map((path) => row[path.split('/')[1] ?? ''])]);
-    });
+  const placeOf = (doc: Doc): string | undefined => placeIn(spec, model, doc);
   const examples = examplesOf(model, spec.from);
   if (!examples.some((example) => placeOf(example) !== undefined)) return undefined;
   const names = new Set(examples.flatMap((example) => Object.keys(example)));
@@ -44,6 +38,28 @@ export function movedBy(spec: CopySpec, model: Model): string[] | undefined {
     }),
   );
 }
+
+/** The joined documents that the place depends on although they may be missing: then each change is parked (COPY-C5). */
+export const placedByMissing = (spec: CopySpec, model: Model): string[] =>
+  spec.joins.flatMap(({ name, missing }) => {
+    const isDependent = (doc: Doc): boolean => {
+      const place = placeIn(spec, model, doc);
+      return place !== undefined && place !== placeIn(spec, model, doc, name);
+    };
+    return missing === 'null' && examplesOf(model, spec.from).some(isDependent) ? [name] : [];
+  });
+
+/** The key and id that `map` returns; undefined: it can't take the documents. `without`: a joined one that is missing. */
+const placeIn = (spec: CopySpec, model: Model, doc: Doc, without?: string): string | undefined =>
+  attempt(() => {
+    const joined = Object.fromEntries(
+      spec.joins.map((join) => [join.name, join.name === without ? null : joinedExample(join, model, doc)]),
+    );
+    if (lacksJoined(spec, joined)) return undefined;
+    const row = spec.map(doc, joined);
+    const paths = keyPathsOf(model, spec.into.container);
+    return canonical([row['id'], ...paths.map((path) => row[path.split('/')[1] ?? ''])]);
+  });
 
 function others(value: unknown): unknown[] {
   if (typeof value === 'string') return [`~${value}`, `${value}~`, ''];

@@ -24,7 +24,7 @@ import { isStartable, startOf } from '../start.ts';
 import { feedReaders, sourcesOf } from '../pipeline.ts';
 import { ignoredOf, touchedBy, unreadBy } from '../fields/touched.ts';
 import { specPlaceOf, shardedContainers } from '../places.ts';
-import { planKeyOf, movedBy, readByGroups } from './place-fields.ts';
+import { placedByMissing, planKeyOf, movedBy, readByGroups } from './place-fields.ts';
 import { indexNote } from './secondary-index.ts';
 import { type Mode, childrenOf, embedMode, embedNotes } from './embeds.ts';
 
@@ -303,6 +303,10 @@ function notesOf(spec: DerivedSpec, pipeline: Pipeline, model: Model): string[] 
       'Contributions share the aggregate’s logical partition and its 20 GB: about 0.4 KB for each document of the group.',
     );
   if (spec.kind === 'embed') notes.push(...embedNotes(spec, pipeline));
+  for (const name of spec.kind === 'copy' ? placedByMissing(spec, model) : [])
+    notes.push(
+      `Its place depends on ${name}, which may be missing, so each change is parked (\`place-changed\`). Declare \`missing: 'wait'\` for ${name}.`,
+    );
   notes.push(...ignoredNotes(spec, pipeline, model));
   const container = allVersionsSource(spec, pipeline.sources);
   if (container !== undefined)

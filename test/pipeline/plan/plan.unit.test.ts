@@ -131,6 +131,27 @@ test('a copy with a joined type that has ignored fields is written for each vers
   );
 });
 
+test('a place that depends on a joined document that may be missing is said before each change is parked', async () => {
+  const { default: pipeline } = await import('../../../examples/storefront/pipeline.ts');
+  const summaries = pipeline.projections.find(({ name }) => name === 'order-summaries');
+  if (summaries?.kind !== 'copy') throw new Error('The storefront has order-summaries');
+  const map: typeof summaries.map = (doc, joined) => ({
+    ...summaries.map(doc, joined),
+    customerId: joined['customer']?.['name'],
+  });
+  const throwing: typeof map = (doc, joined) => ({ ...summaries.map(doc, joined), at: joined['customer']!['name'] });
+  const waiting = summaries.joins.map((one) => ({ ...one, missing: 'wait' as const }));
+  const notesOf = async (more: object) => {
+    const { projections } = await planAll({ ...pipeline, projections: [{ ...summaries, ...more }] });
+    return projections[0]?.notes.filter((note) => note.includes('place-changed'));
+  };
+  const note = [expect.stringMatching(/^Its place depends on customer, which may be missing, .* `missing: 'wait'`/)];
+  expect(await notesOf({ map })).toEqual(note);
+  expect(await notesOf({ map: throwing })).toEqual(note);
+  expect(await notesOf({ map, joins: waiting })).toEqual([]);
+  expect(await notesOf({})).toEqual([]);
+});
+
 test('an embed is kept with the page or by a job, by the largest number of children that the documents state', async () => {
   const pipeline = await import('../../../examples/storefront/pipeline.ts');
   const { projections } = await plan(...pipeline.default.embeds);

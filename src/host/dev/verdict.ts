@@ -60,10 +60,10 @@ export function verdictText(found: readonly Verification[], seconds: number): st
 
 /** It comes again at each edit, so it is short. */
 function briefly(found: Verification): string {
-  const [only, ...others] = new Set(found.differences.flatMap(({ projections }) => projections));
-  const name = only === undefined || others.length > 0 ? '' : ` ${only}`;
+  const names = new Set(found.differences.flatMap(({ projections }) => projections));
+  const command = ['millrace projections verify', ...(names.size === 1 ? names : [])].join(' ');
   return formatVerification(found, {
     most: MOST_NAMED,
-    shows: `\`millrace projections verify${name}\` shows more`,
+    shows: `\`${command}\` shows more`,
   });
 }

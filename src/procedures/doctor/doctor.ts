@@ -17,13 +17,12 @@ import { combinations } from './doctor-combinations.ts';
 import { archiveIndexes, manifestFormats } from './doctor-archives.ts';
 import { containerRights } from './doctor-rights.ts';
 import { fairTurns } from './doctor-deferred.ts';
+import { archiveVerification, comparisons, verification } from './doctor-verified.ts';
 import { type DoctorFinding, bad, doubtful, failedFinding, good } from './finding.ts';
 import { readHostStatuses } from '../status/host-status.ts';
 import { chooseGroups, lostGroups, openLeases } from '../leases/groups.ts';
 import { LOST, LOST_HINT, leasesWereLost } from '../leases/lost.ts';
 import { leaseRows } from '../leases/lease-rows.ts';
-import { faultsOf, readArchiveVerified, sayArchiveVerified } from '../archive/verified.ts';
-import { VERIFIED_KINDS, readVerified, verifiedName } from '../verify/verified.ts';
 import { planModel } from '../apply/apply.ts';
 import type { Context } from '../context.ts';
 import { plural } from '../table.ts';
@@ -97,6 +96,7 @@ export async function examineAccount(context: Context, expirationMs: number): Pr
     ['dead letters', () => letters(services)],
     ['fair turns', () => fairTurns(loaded, services, context.signal)],
     ['verification', () => verification(services, loaded)],
+    ['verification', () => comparisons(services, loaded, context)],
     ['archive', () => archiveVerification(services, loaded)],
     ['archive', () => archiveIndexes(loaded, services)],
     ['jobs', () => jobs(context)],
@@ -373,50 +373,6 @@ async function hosts(services: Services, { signal }: Context): Promise<DoctorFin
     }),
   );
   return findings;
-}
-
-/** Verify each week; a day is left for it to run. */
-const UNVERIFIED_MS = 8 * 86_400_000;
-
-async function verification(
-  { place, global: { state } }: Services,
-  { pipeline }: LoadedPipeline,
-): Promise<DoctorFinding[]> {
-  const [whole, sample] = await Promise.all(
-    VERIFIED_KINDS.map(async (kind) => readVerified(state, verifiedName(pipeline, place), kind)),
-  );
-  const remedy = 'Run `millrace projections verify`, each week for example.';
-  if (!whole && !sample) return [doubtful('verification', 'the projections have not been verified yet', remedy)];
-  const wrong = [whole, sample].flatMap((of) => (of && of.different > 0 ? [of] : []));
-  if (wrong.length > 0)
-    return wrong.map(({ at, different, differences }) =>
-      bad(
-        'verification',
-        `${plural(different, 'difference')} at ${at}, in ${Object.keys(differences).join(', ')}`,
-        'Run `millrace projections verify` to see them, and add `--repair` to correct them.',
-      ),
-    );
-  if (!whole)
-    return [
-      doubtful(
-        'verification',
-        `a sample had no difference at ${sample?.at}; all documents have not been verified yet`,
-        remedy,
-      ),
-    ];
-  if (Date.now() - Date.parse(whole.at) > UNVERIFIED_MS)
-    return [doubtful('verification', `the last one ended at ${whole.at}, more than a week ago`, remedy)];
-  return [good('verification', `no difference at ${whole.at}`)];
-}
-
-async function archiveVerification(
-  { place, global: { state } }: Services,
-  { pipeline }: LoadedPipeline,
-): Promise<DoctorFinding[]> {
-  const last = await readArchiveVerified(state, verifiedName(pipeline, place));
-  if (pipeline.archives.length === 0 || !last) return [];
-  if (faultsOf(last) === 0) return [good('archive', `no fault at ${last.at}`)];
-  return [bad('archive', sayArchiveVerified(last), 'Run `millrace archive verify` to see every fault.')];
 }
 
 async function letters(services: Services): Promise<DoctorFinding[]> {

@@ -119,6 +119,22 @@ export async function recordVerified(
 export const readVerified = (state: Container, pipeline: string, kind: StoredKind): Promise<Verified | undefined> =>
   readLeniently(state.item(idOf(pipeline, kind), VERIFICATION_KEY), schema);
 
+/** The last verifications that found differences. A sample counts no more once all documents were right after it. */
+export async function readDiffering(
+  state: Container,
+  pipeline: string,
+): Promise<{ readonly kind: VerifiedKind; readonly result: Verified }[]> {
+  const last = await Promise.all(VERIFIED_KINDS.map(async (kind) => readVerified(state, pipeline, kind)));
+  const right = last[0]?.different === 0 ? last[0].at : '';
+  return VERIFIED_KINDS.flatMap((kind, n) => {
+    const result = last[n];
+    return result && result.different > 0 && result.at > right ? [{ kind, result }] : [];
+  });
+}
+
+/** Nothing differs, and a function refuses no source document. */
+export const isAgainstRight = ({ different, left = [] }: Verified): boolean => different === 0 && left.length === 0;
+
 /** The last comparison with each copy that a team keeps by hand. */
 export async function readAgainst(state: Container, pipeline: string, signal: AbortSignal): Promise<Verified[]> {
   const query = 'SELECT * FROM c WHERE STARTSWITH(c.id, @id)';

@@ -36,9 +36,12 @@ import {
   type Verified,
   type VerifiedKind,
   examplesOfDifferences,
+  isAgainstRight,
   movedLeft,
+  readDiffering,
   readVerified,
   recordVerified,
+  sayAgainst,
   verifiedName,
   verifiedOf,
 } from './verified.ts';
@@ -57,10 +60,16 @@ const DUE_KINDS: readonly DueKind[] = [...VERIFIED_KINDS, 'archive'];
 
 type Schedule = NonNullable<Settings['verify']> & { readonly archive?: string };
 
-/** What a look found due and did. `result` absent: its time was up; the next look continues. */
-export type DueVerification =
+/** What a look found due and did, or the last result. `result` absent: its time was up; the next look continues. */
+export type DueVerification = (
   | { readonly kind: VerifiedKind; readonly result?: Verified }
-  | { readonly kind: 'archive'; readonly result: ArchiveVerified };
+  | { readonly kind: 'archive'; readonly result: ArchiveVerified }
+  /** With a copy that a team keeps by hand. */
+  | { readonly kind: 'against'; readonly result: Verified }
+) & {
+  /** Of the last result: when the next one is due, ISO 8601 UTC; null: never. Absent: it was done now. */
+  readonly next?: string | null;
+};
 
 /** Stored beside the results. */
 interface DueDocument {
@@ -136,15 +145,7 @@ async function scheduleOf(state: Container, pipeline: string, now: number): Prom
 export async function verifyDue(context: Context, withinMs = Infinity): Promise<DueVerification[]> {
   const { actor, signal, clock = systemClock } = context;
   const workspace = bulkWorkspace(context.workspace);
-  const [{ pipeline }, { global, place }] = await Promise.all([workspace.pipeline(), workspace.services()]);
-  const { verify: declared = {} } = workspace.settings();
-  const schedule: Schedule = {
-    ...declared,
-    ...(pipeline.archives.length > 0 && declared.sample !== undefined && { archive: declared.sample }),
-  };
-  const { state } = global;
-  const { name } = pipeline;
-  const own = verifiedName(pipeline, place);
+  const { schedule, state, name, own } = await scheduled(workspace);
   const due = (): Promise<DueKind[]> => dueNow(state, name, schedule, clock.now(), own);
   if ((await due()).length === 0) return [];
   const until = clock.monotonic() + withinMs;
@@ -165,6 +166,33 @@ export async function verifyDue(context: Context, withinMs = Infinity): Promise<
     throw error;
   });
 }
+
+async function scheduled(workspace: Context['workspace']) {
+  const [{ pipeline }, { global, place }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const { verify: declared = {} } = workspace.settings();
+  const schedule: Schedule = {
+    ...declared,
+    ...(pipeline.archives.length > 0 && declared.sample !== undefined && { archive: declared.sample }),
+  };
+  return { schedule, state: global.state, name: pipeline.name, own: verifiedName(pipeline, place) };
+}
+
+/** The last results that are not right, apart from those of `done`: who asks has to know until another one is right. */
+export async function readStanding(
+  { workspace }: Pick<Context, 'workspace'>,
+  done: readonly DueVerification[],
+): Promise<DueVerification[]> {
+  const { schedule, state, own } = await scheduled(workspace);
+  const [differing, archived] = await Promise.all([readDiffering(state, own), readArchiveVerified(state, own)]);
+  const faulty = archived && faultsOf(archived) > 0 ? [{ kind: 'archive', result: archived } as const] : [];
+  return [...differing, ...faulty]
+    .filter(({ kind }) => !done.some((one) => one.kind === kind && one.result))
+    .map((last) => ({ ...last, next: nextOf(schedule[last.kind], last.result) }));
+}
+
+/** When another one than the last is due, for `DueVerification`. */
+export const nextOf = (pattern: string | undefined, { at }: Pick<Verified, 'at'>): string | null =>
+  nextDue(pattern, Date.parse(at))?.toISOString() ?? null;
 
 /** Another process has the lock. */
 class Busy extends Error {}
@@ -293,21 +321,30 @@ const parkedLeft = (counted: Awaited<ReturnType<typeof countLetters>>): string[]
 
 /** False: it found differences, or faults of the archive. */
 export const isDueRight = (due: DueVerification): boolean =>
-  (due.kind === 'archive' ? faultsOf(due.result) : (due.result?.different ?? 0)) === 0;
+  due.kind === 'against'
+    ? isAgainstRight(due.result)
+    : (due.kind === 'archive' ? faultsOf(due.result) : (due.result?.different ?? 0)) === 0;
 
 export const sayAllDue = (done: readonly DueVerification[]): string =>
   done.length === 0 ? 'No verification is due, or another host does it.' : done.map(sayDue).join('\n');
 
 export function sayDue(due: DueVerification): string {
-  if (due.kind === 'archive') return sayArchiveVerified(due.result);
+  const next =
+    due.next === undefined
+      ? ''
+      : ` The next one is ${due.next === null ? 'never due' : `due ${due.next.slice(0, 19)}Z`}.`;
+  if (due.kind === 'archive') return `${sayArchiveVerified(due.result)}${next}`;
   const { kind, result } = due;
+  if (kind === 'against')
+    return [`${sayAgainst(result)}${next}`, ...(result.examples ?? []).map((each) => `  differs: ${each}`)].join('\n');
   const what = kind === 'sample' ? 'a sample' : 'all documents';
   if (!result) return `Verified a part of ${what}; the next look continues.`;
   const { different, differences, compared, examples = [], left = [] } = result;
   const where =
     different === 0 ? 'no difference' : `${plural(different, 'difference')} in ${Object.keys(differences).join(', ')}`;
+  const when = due.next === undefined ? '' : ` ${result.at.slice(0, 19)}Z`;
   return [
-    `Verified ${what}, ${plural(compared, 'sink document')}: ${where}.`,
+    `Verified ${what}${when}, ${plural(compared, 'sink document')}: ${where}.${next}`,
     ...examples.map((each) => `  differs: ${each}`),
     ...sayDiscarded(result),
     ...left.map((each) => `  ${each}`),

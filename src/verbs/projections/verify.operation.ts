@@ -23,14 +23,15 @@ import { othersOf } from '../../procedures/verify/verify-others.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { readOrphans } from '../../procedures/verify/orphans.ts';
 import { databasesOf } from '../../procedures/projections/over-shards.ts';
-import { type DueVerification, isDueRight, nextDue, sayAllDue, verifyDue } from '../../procedures/verify/verify-due.ts';
 import {
-  readVerified,
-  recordVerified,
-  sayAgainst,
-  verifiedName,
-  verifiedOf,
-} from '../../procedures/verify/verified.ts';
+  type DueVerification,
+  isDueRight,
+  nextOf,
+  readStanding,
+  sayAllDue,
+  verifyDue,
+} from '../../procedures/verify/verify-due.ts';
+import { readVerified, recordVerified, verifiedName, verifiedOf } from '../../procedures/verify/verified.ts';
 import {
   type Verification,
   NOTHING,
@@ -70,23 +71,19 @@ const verifyWith = async (
   };
 };
 
-/** With a copy that a team keeps by hand; the result is stored for `status`. Undefined: it isn't due. */
+/** With a copy that a team keeps by hand; the result is stored for `status`. It isn't due: the last one. */
 async function verifyBeside(
   { name, due, ...asked }: Input & { readonly name: string; readonly against: string },
   context: Context,
-): Promise<Verification | undefined> {
+): Promise<Verification | DueVerification[]> {
   const { loaded, services, settings, signal } = await partsOf(context);
   const against = await againstOf(asked, context.workspace.directory);
   const kind = `against~${splitId(name).name}~${digest(asked.against)}` as const;
   const own = verifiedName(loaded.pipeline, services.place);
   const { clock = systemClock, screen } = context;
   const last = due ? await readVerified(services.global.state, own, kind).catch(absent) : undefined;
-  const next = last && nextDue(settings.verify?.whole, Date.parse(last.at));
-  if (last && (!next || next.getTime() > clock.now())) {
-    const when = next ? `due ${next.toISOString().slice(0, 19)}Z` : 'never due';
-    screen.line(`${sayAgainst(last)} By VERIFY_FULL it is ${when}.`);
-    return undefined;
-  }
+  const next = last ? nextOf(settings.verify?.whole, last) : null;
+  if (last && (next === null || Date.parse(next) > clock.now())) return [{ kind: 'against', result: last, next }];
   return stored(context, kind, () =>
     verifyAgainst(loaded, services, name, against, { signal, screen, settings, clock }),
   );
@@ -266,9 +263,11 @@ export const projectionsVerify = defineOperation({
   run: async (asked, context): Promise<Verification | DueVerification[] | Enqueued> => {
     assertFits(asked);
     const { name, against } = asked;
-    if (name !== undefined && against !== undefined)
-      return (await verifyBeside({ ...asked, name, against }, context)) ?? [];
-    if (asked.due) return verifyDue(context, asked.within === undefined ? undefined : 1_000 * asked.within);
+    if (name !== undefined && against !== undefined) return verifyBeside({ ...asked, name, against }, context);
+    if (asked.due) {
+      const done = await verifyDue(context, asked.within === undefined ? undefined : 1_000 * asked.within);
+      return [...done, ...(await readStanding(context, done))];
+    }
     if (asked.background) return enqueue('projections verify', asked, context);
     if (!asked.repair) return verifyRecorded(asked, context);
     return audited(context, 'projections verify --repair', asked, () => verifyRecorded(asked, context));

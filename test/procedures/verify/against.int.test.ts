@@ -8,7 +8,9 @@ import { registry } from '../../../src/host/registry.ts';
 import { operationName } from '../../../src/verbs/operation.ts';
 import type { Verification } from '../../../src/procedures/verify/verify.ts';
 import { projectionsVerify } from '../../../src/verbs/projections/verify.operation.ts';
+import { doctor } from '../../../src/verbs/doctor.operation.ts';
 import { status } from '../../../src/verbs/status.operation.ts';
+import type { DoctorFinding } from '../../../src/procedures/doctor/finding.ts';
 import { type LeaseWorld, leaseWorld } from '../../verbs/leases/lease-world.ts';
 
 const ORDER = { type: 'order', customerId: 'c1', placedAt: '2026-01-01T10:00:00.000Z', cents: 100 };
@@ -151,6 +153,7 @@ it('a source document that a function refuses is named with its reason, and the 
   });
   expect(text).toContain(`  refused: Orders ["s9","late"]: ${message}`);
   expect((await world.run(status)).text).toMatch(/Legacy \S+Z: 0 differences, 1 source document not compared/);
+  expect(await world.run(projectionsVerify, { ...asked, due: true })).toMatchObject({ ok: false });
 });
 
 it('a standing comparison is made at once, and then when VERIFY_FULL says so', async () => {
@@ -159,17 +162,29 @@ it('a standing comparison is made at once, and then when VERIFY_FULL says so', a
   await legacy(world, []);
   const asked = { name: 'days', against: 'Legacy', due: true };
   expect(await world.run(projectionsVerify, asked)).toMatchObject({ ok: false, value: { different: 1 } });
+  const findings = async () =>
+    ((await world.run(doctor)).value as DoctorFinding[]).filter(({ what }) => what.includes('compared with'));
   const again = await world.run(projectionsVerify, asked);
-  expect(again).toMatchObject({ ok: true, value: [] });
-  expect(world.shown.at(-1)).toMatch(
-    /^days@1 compared with 0 documents of Legacy \S+Z: 1 difference, the oldest since \S+Z\. By VERIFY_FULL it is due \d{4}-\d\d-\d\dT04:00:00Z\.$/,
+  expect(again).toMatchObject({
+    ok: false,
+    value: [{ kind: 'against', result: { different: 1 }, next: expect.stringMatching(/T04:00:00.000Z$/) }],
+  });
+  expect(again.text).toMatch(
+    /^days@1 compared with 0 documents of Legacy \S+Z: 1 difference, the oldest since \S+Z\. The next one is due \d{4}-\d\d-\d\dT04:00:00Z\.\n {2}differs: Legacy \{.*\}$/,
   );
+  expect(await findings()).toMatchObject([{ verdict: 'bad', what: expect.stringContaining('Legacy') }]);
   await world.stage.services.place.database.containers.create({ id: 'Other', partitionKey: '/tenant' });
   const other = await world.run(projectionsVerify, { ...asked, against: 'Other' });
   expect(other).toMatchObject({ ok: false, value: { against: { of: 'Other' } } });
   expect((await world.run(status)).text).toMatch(/documents of (Legacy|Other) [^]*documents of (?!\1)(Legacy|Other) /);
   await world.clock.sleep(8 * 86_400_000);
   expect(await world.run(projectionsVerify, asked)).toMatchObject({ ok: false, value: { different: 1 } });
+  expect(await findings()).toHaveLength(2);
+  const right = { id: 'any', tenant: 'x', storeId: 's0', day: '2026-01-01', orders: 1, cents: 100 };
+  await legacy(world, [right]);
+  await world.run(projectionsVerify, { ...asked, due: false, ignore: 'tenant' });
+  expect(await world.run(projectionsVerify, asked)).toMatchObject({ ok: true, value: [{ result: { different: 0 } }] });
+  expect(await findings()).toMatchObject([{ what: expect.stringContaining('Other') }]);
 });
 
 it('a container, a type or a file of names that is not there is named, and so is what it can’t be combined with', async () => {

@@ -190,7 +190,19 @@ it('a host whose time is up leaves the rest to the next look, which says the who
     done.push(...kinds(await verifyDue(contextOf(clock), 0)));
   expect(done.filter((one) => one === 'whole …').length).toBeGreaterThan(1);
   expect(done.at(-1)).toBe('whole 1');
+  // Nothing is due, but the last results stand.
+  const again = await projectionsVerify.run({ due: true }, contextOf(clock));
+  expect(again).toMatchObject({ ok: false, value: [{ kind: 'whole' }, { kind: 'sample' }] });
+  expect(again.text).toMatch(
+    /^Verified all documents \S+Z, \d+ sink documents: 1 difference in \S+ The next one is due \S+T04:00:00Z\.\n {2}differs: /,
+  );
+  await stage.container('Summaries').item('x', 's1').delete();
+  // It found all documents right after the sample.
+  await clock.sleep(HOUR);
+  await projectionsVerify.run({}, contextOf(clock));
   expect(await projectionsVerify.run({ due: true }, contextOf(clock))).toMatchObject({ ok: true, value: [] });
+  const found = (await doctor.run({}, contextOf(clock))).value as DoctorFinding[];
+  expect(found.filter(({ check, verdict }) => check === 'verification' && verdict === 'bad')).toEqual([]);
 });
 
 it('a verification by pages finds the same as one at once, wherever it ended between, and over a split', async () => {

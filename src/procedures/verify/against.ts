@@ -28,6 +28,7 @@ import { databasesOf } from '../projections/over-shards.ts';
 import type { Candidate } from './difference.ts';
 import { HomeDocuments, homeShards } from './home-shards.ts';
 import { type ByType, type Comparison, nameOf } from './look.ts';
+import { countBy } from './not-compared.ts';
 import { parkedIdentityOf } from './parked.ts';
 import { differing } from './sink-look.ts';
 import { type SettleOptions, lasting } from './until-stable.ts';
@@ -111,9 +112,11 @@ export async function verifyAgainst(
   assertNames(spec, against, given.model);
   const { readLagMs = READ_LAG_MS, signal, clock = systemClock } = options;
   let beside: Pick<AgainstResult, 'refused' | 'unknown'> = {};
+  let ours: ReadonlySet<string> = new Set();
   const look = async () => {
-    const { found, ...more } = await lookAgainst(selected.loaded, services, spec, against, options);
+    const { found, names, ...more } = await lookAgainst(selected.loaded, services, spec, against, options);
     beside = more;
+    ours = names;
     return { found, whole: true };
   };
   const wait = async () => {
@@ -121,13 +124,19 @@ export async function verifyAgainst(
     return { hosts: 'passed' as const, isOnItsWay: () => false };
   };
   const found = await lasting({ look, wait });
-  const differences = found.differences.toSorted((a, b) => (sinceOf(a) < sinceOf(b) ? -1 : 1));
-  const count = (kind: Candidate['kind']): number => differences.filter((one) => one.kind === kind).length;
-  const [oldest] = differences;
+  const byTime = found.differences.toSorted((a, b) => (sinceOf(a) < sinceOf(b) ? -1 : 1));
+  const [oldest] = byTime;
+  const of = (kind: Candidate['kind']) => byTime.filter((one) => one.kind === kind);
+  const pairs = of('different');
+  // One field may make all pairs differ, and only the first of the list are shown.
+  const differences = [...of('missing'), ...of('unexpected'), ...pairs];
+  const count = (kind: Candidate['kind']): number => of(kind).length;
   const counts = { missing: count('missing'), different: count('different'), unexpected: count('unexpected') };
   const first = oldest && { oldest: { document: oldest.document, kind: oldest.kind, since: sinceOf(oldest) } };
+  const extra = fieldsOfPairs(pairs, 2).filter((field) => !ours.has(field));
+  const extraAlone = pairs.filter(({ fields }) => fields.every((field) => extra.includes(field))).length;
   const both = found.documents.found - counts.unexpected;
-  const extra = both > 1 && both === counts.different ? extraIn(differences) : [];
+  const common = fieldsOfPairs(pairs, Math.max(2, both)).filter((field) => ours.has(field));
   return {
     ...summary({ ...found, differences }, null, []),
     against: {
@@ -135,19 +144,16 @@ export async function verifyAgainst(
       ...counts,
       ...first,
       ...beside,
-      ...(extra.length > 0 && { extra }),
+      ...(extra.length > 0 && { extra, extraAlone }),
+      ...(common.length > 0 && { common }),
       ...(isFitted(against) && { fitted: true }),
     },
   };
 }
 
-/** The fields that differ in all pairs, and that ours never has. */
-function extraIn(differences: readonly Candidate[]): string[] {
-  const pairs = differences.filter(({ kind }) => kind === 'different');
-  const isExtra = (field: string): boolean =>
-    pairs.every(({ fields, expected }) => fields.includes(field) && expected?.[field] === undefined);
-  return pairs[0]?.fields.filter(isExtra) ?? [];
-}
+/** The fields that differ in at least so many pairs. */
+const fieldsOfPairs = (pairs: readonly Candidate[], least: number): string[] =>
+  Object.entries(countBy(pairs.flatMap(({ fields }) => fields))).flatMap(([field, n]) => (n < least ? [] : [field]));
 
 /** Theirs are known only when they are read. @throws UsageError `input-invalid` */
 function assertNames({ into }: ProjectionSpec, { map }: Against, model: LoadedPipeline['model']): void {
@@ -179,7 +185,7 @@ async function lookAgainst(
   spec: ProjectionSpec,
   against: Against,
   options: SettleOptions,
-): Promise<Pick<AgainstResult, 'refused' | 'unknown'> & { readonly found: Comparison }> {
+): Promise<Pick<AgainstResult, 'refused' | 'unknown'> & { readonly found: Comparison; readonly names: Set<string> }> {
   const { pipeline, model } = loaded;
   const documents = await sourcesRead(loaded, services, spec, options);
   const keyPaths = keyPathsOf(model, spec.into.container);
@@ -206,7 +212,11 @@ async function lookAgainst(
     differences.push({ ...place, kind, fields, since, ...docs, evidence: digest([row, etag]) });
   };
   const [mapped, ignored] = [new Set(Object.keys(against.map)), new Set(against.ignore)];
-  for (const row of rows.values()) removeKnown(ignored, row);
+  const names = new Set<string>();
+  for (const row of rows.values()) {
+    removeKnown(ignored, row);
+    for (const name of Object.keys(row)) names.add(name);
+  }
   let found = 0;
   for await (const stored of theirsOf(loaded, services, against, options.signal)) {
     found += 1;
@@ -237,6 +247,7 @@ async function lookAgainst(
       parked: [],
       largeGroups: 0,
     },
+    names,
     ...(refused.size > 0 && { refused: refusedOf(refused, documents, model) }),
     ...(unknown.length > 0 && { unknown }),
   };

@@ -80,8 +80,12 @@ export interface AgainstResult {
   readonly refused?: readonly RefusedDocument[];
   /** What `--map` and `--ignore` name and no document has. Absent: nothing. */
   readonly unknown?: readonly string[];
-  /** Fields that all of their documents have and ours never. Absent: none. */
+  /** Fields in which pairs differ because their documents alone have them. Absent: none. */
   readonly extra?: readonly string[];
+  /** Of `different`: those that differ in `extra` alone. */
+  readonly extraAlone?: number;
+  /** Other fields in which every document differs that both have. Absent: none, or only one is in both. */
+  readonly common?: readonly string[];
   /** With other names of fields, or without some. */
   readonly fitted?: true;
 }
@@ -331,14 +335,18 @@ export function formatVerification(
       `  The oldest: ${oldest.kind} ${oldest.document}, since ${oldest.since}.`,
     );
   }
-  const { unknown, extra = [] } = against ?? {};
+  const { unknown, extra = [], extraAlone = 0, common = [] } = against ?? {};
   const fieldsOf = ({ fields }: Difference): string[] => fields.filter((field) => !extra.includes(field));
   const listed = differences.filter((of) => of.fields.length === 0 || fieldsOf(of).length > 0).slice(0, most);
   if (unknown) lines.push(`  No document has ${unknown.join(' or ')}: correct --map or --ignore.`);
-  if (extra.length > 0)
+  if (extra.length > 0) {
+    const [who, how] = extraAlone > 0 ? [extraAlone.toLocaleString('en-US'), 'alone'] : ['Some', 'too'];
     lines.push(
-      `  All have ${extra.join(', ')}, which ${projections[0]?.id} never has: leave it out with --ignore ${extra.join(',')}.`,
+      `  ${who} of them differ in ${extra.join(', ')} ${how}, which only ${against?.of} has: \`--ignore ${extra.join(',')}\` leaves it out.`,
     );
+  }
+  if (common.length > 0)
+    lines.push(`  All that both have differ in ${common.join(', ')}: correct --map or pipeline.ts, or ignore it too.`);
   for (const of of listed) {
     const { kind, container, document, expected, found, why, since } = of;
     const fields = fieldsOf(of);
@@ -360,7 +368,8 @@ export function formatVerification(
     lines.push(
       `  ${plural(deferred, 'document')} can’t be judged: changes of their tenants are deferred. Verify again when their queues are empty: \`millrace status\`.`,
     );
-  if (different > most) lines.push(`  … and ${plural(different - listed.length, 'other')}; ${shows}.`);
+  const others = different - listed.length - extraAlone;
+  if (others > 0) lines.push(`  … and ${plural(others, 'other')}; ${shows}.`);
   lines.push(...sayDiscarded({ discarded }));
   if (notCompared) lines.push(`  ${sayNotCompared(notCompared)}.`);
   for (const { container, key, id, message } of against?.refused?.slice(0, PRINTED) ?? [])

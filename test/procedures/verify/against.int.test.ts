@@ -252,7 +252,7 @@ it('a name of --map or --ignore that nothing has is said: ours before it reads, 
   expect(text).toContain('  No document has gone or writtenBy or total.x: correct --map or --ignore.');
 });
 
-it('a field that each of their documents has and ours never is said once, with what leaves it out', async () => {
+it('a field that their documents alone have is said once, with what leaves it out, and hides no other fault', async () => {
   const world = await leaseWorld();
   await world.write(0, 3);
   const theirs = (n: number) => ({
@@ -266,11 +266,29 @@ it('a field that each of their documents has and ours never is said once, with w
   await legacy(world, [theirs(0), theirs(1), { ...theirs(2), cents: 7 }]);
   const { value, text } = await world.run(projectionsVerify, { name: 'days', against: 'Legacy' });
   expect(value).toMatchObject({ different: 3, against: { extra: ['by'] } });
-  expect(text).toContain('  All have by, which days@1 never has: leave it out with --ignore by.');
+  expect(text).toContain('  2 of them differ in by alone, which only Legacy has: `--ignore by` leaves it out.');
+  expect(text).not.toContain('other');
   expect(text).not.toContain('found "t');
   expect(text.match(/^ {2}different: .*$/gm)).toEqual([
     expect.stringMatching(/^ {2}different: Legacy \{"day":"2026-01-01","storeId":"s2"\} in cents, since /),
   ]);
+
+  // One of theirs has not got it, and the others differ in more.
+  await world.write(3, 5);
+  const { by: _, ...right } = theirs(3);
+  await legacy(world, [right, { ...theirs(9), storeId: 's9' }]);
+  for (const n of [0, 1]) await legacy(world, [{ ...theirs(n), cents: 8 }]);
+  const more = await world.run(projectionsVerify, { name: 'days', against: 'Legacy' });
+  expect(more.text).toContain('  Some of them differ in by too, which only Legacy has: `--ignore by` leaves it out.');
+  expect(more.text).not.toContain('All that both have');
+  expect(more.text.match(/^ {2}(missing|unexpected|different):/gm)).toEqual([
+    '  missing:',
+    '  unexpected:',
+    ...Array.from({ length: 3 }, () => '  different:'),
+  ]);
+  await legacy(world, [{ ...right, cents: 9 }]);
+  const all = await world.run(projectionsVerify, { name: 'days', against: 'Legacy' });
+  expect(all.text).toContain('  All that both have differ in cents: correct --map or pipeline.ts');
 });
 
 it('over HTTP no file of names can be given, because it would be read on the host', () => {

@@ -78,9 +78,14 @@ export class Handling {
     this.#options.memory.handled += changes.length;
     this.#measure(page, changes.length, since);
     this.#options.memory.joined.handled(changes.length, clock.monotonic() - since);
-    const newest = changes.reduce((latest, { at }) => Math.max(latest, at), this.#reached ?? 0);
-    if (newest > 0) this.#reached = newest;
+    const newest = changes.reduce((latest, { at }) => Math.max(latest, at), 0);
+    if (newest > 0) this.reach(newest);
   };
+
+  /** All is handled that was written before, milliseconds since 1970: a read found nothing else. */
+  reach(at: number): void {
+    this.#reached = Math.max(at, this.#reached ?? 0);
+  }
 
   /** Other work of the tenure, under the same rules as a handler. */
   readonly begin = async (work: () => Promise<void>): Promise<void> => {
@@ -94,7 +99,7 @@ export class Handling {
     }
   };
 
-  /** When the newest handled change was written, milliseconds since 1970. */
+  /** When the newest handled change was written, or a later read found nothing; milliseconds since 1970. */
   get reached(): number | undefined {
     return this.#reached;
   }

@@ -54,7 +54,10 @@ export interface SupervisorStatus {
   readonly failure: unknown;
   /** How often this host has delivered the changes after `position`. More than 1: they were rejected before. */
   readonly deliveries: number;
-  /** When the newest change handled in this tenure was written, milliseconds since 1970; undefined before the first. */
+  /**
+   * What was written before is handled, milliseconds since 1970: when the oldest change in hand was written; without any,
+   * the newest one that was handled in this tenure, or when a later read found nothing. Undefined before the first.
+   */
   readonly reached: number | undefined;
   /** Changes that this host has handled on the range, in all its tenures. */
   readonly handled: number;
@@ -95,8 +98,8 @@ export class Supervisor {
   /** The position after the last page that the window accepted. */
   #read: string;
   #page: (Page & { readonly next: string }) | undefined;
-  /** The ends of the pages that the window has, and when it accepted them. */
-  #accepted: { readonly next: string; readonly at: number }[] = [];
+  /** The ends of the pages that the window has, when it accepted them, and when their oldest change was written. */
+  #accepted: { readonly next: string; readonly at: number; readonly written: number }[] = [];
   #idleSince: number | undefined;
   #checkedAt: number | undefined;
   #failure: unknown;
@@ -118,6 +121,7 @@ export class Supervisor {
 
   get status(): SupervisorStatus {
     const { position } = this.#window;
+    const oldest = this.#oldest();
     return {
       state: this.#state,
       position: position === '' ? undefined : position,
@@ -125,17 +129,17 @@ export class Supervisor {
       checkedAt: this.#checkedAt,
       failure: this.#failure,
       deliveries: this.#options.memory.deliveriesOf(position),
-      reached: this.#handling.reached,
+      reached: oldest?.written ?? this.#handling.reached,
       handled: this.#options.memory.handled,
-      inHand: this.#inHand(),
+      inHand: oldest && { changes: this.#window.unacknowledged, since: oldest.at },
       rejection: this.#options.memory.rejection,
     };
   }
 
-  #inHand(): SupervisorStatus['inHand'] {
+  /** The oldest page in hand. */
+  #oldest() {
     const { unacknowledged: changes, position } = this.#window;
-    const oldest = this.#accepted.find(({ next }) => lsnOf(next) > lsnOf(position));
-    return changes === 0 || !oldest ? undefined : { changes, since: oldest.at };
+    return changes === 0 ? undefined : this.#accepted.find(({ next }) => lsnOf(next) > lsnOf(position));
   }
 
   /** Never rejects. */
@@ -206,7 +210,8 @@ export class Supervisor {
         this.#read = page.next;
         const { position } = this.#window;
         const open = this.#accepted.filter(({ next }) => lsnOf(next) > lsnOf(position));
-        this.#accepted = [...open, { next: page.next, at: this.#options.clock.monotonic() }];
+        const written = Math.min(...page.changes.map(({ at }) => at));
+        this.#accepted = [...open, { next: page.next, at: this.#options.clock.monotonic(), written }];
         this.#window.offer(page);
       }
       return 'taken';
@@ -231,6 +236,8 @@ export class Supervisor {
       this.#succeeded();
       this.#idleSince ??= clock.monotonic();
       this.#checkedAt = this.#reader.lastReadAt;
+      // Else a change after a pause would seem as old as the one before it.
+      this.#handling.reach(clock.now() - clock.monotonic() + this.#checkedAt);
       await clock.sleep(untilDue(), this.#interrupts);
       return 'due';
     },

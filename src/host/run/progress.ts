@@ -15,7 +15,7 @@ export interface ProjectionProgress {
   readonly parked: number;
   readonly throttled: number;
   /**
-   * Seconds between now and the newest change that this host handled, in the source feed that is furthest behind; 0 if
+   * The age of the oldest change in hand, in the source feed that is furthest behind, or of the newest one handled; 0 if
    * all feeds were just read to their end. null: it isn't known, or the projection reads no feed now (`follows`).
    */
   readonly lag: number | null;

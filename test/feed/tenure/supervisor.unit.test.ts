@@ -17,11 +17,13 @@ interface Supervising extends Partial<Pick<SupervisorOptions, 'stallMs'>> {
   readonly clock?: ManualClock;
   /** Instead of taking `handlerMs`. */
   readonly handle?: Handle;
+  /** When a second transaction comes, and the time of its change; undefined: it has none for this reader. */
+  readonly second?: { readonly comes: number; readonly at?: number };
 }
 
 /** A lease whose feed begins with one change; a read takes `readMs` and a handler `handlerMs`. */
 function supervise(readMs: number, handlerMs: number, options: Supervising = {}) {
-  const { clock = new ManualClock(), handle = () => clock.sleep(handlerMs), stallMs = 60_000 } = options;
+  const { clock = new ManualClock(), handle = () => clock.sleep(handlerMs), stallMs = 60_000, second } = options;
   const kept = (lease: Lease): Promise<Lease> => Promise.resolve(lease);
   const done = (): Promise<void> => Promise.resolve();
   const store = { renew: kept, release: done, read: kept, takeOver: kept, handOver: done };
@@ -34,6 +36,12 @@ function supervise(readMs: number, handlerMs: number, options: Supervising = {})
       const readAt = clock.monotonic();
       begun.push(readAt);
       await clock.sleep(readMs);
+      if (second && lsnOf(from) === 1 && readAt >= second.comes) {
+        const { at } = second;
+        const changes = at === undefined ? [] : [{ ...change, version: { ...version, lsn: 2 }, at }];
+        return { changes, next: '"2"', range, charge: 1, readAt };
+      }
+      if (lsnOf(from) === 2) return { changes: [], next: from, range, charge: 1, readAt };
       return { changes: lsnOf(from) < 1 ? [change] : [], next: '"1"', range, charge: 1, readAt };
     },
     resolve: () => Promise.resolve(''),
@@ -93,6 +101,24 @@ it.each([
     await end();
   },
 );
+
+it.each([
+  ['is as old as the oldest change in hand', { comes: 5_000, at: 4_990 }, 4_990],
+  ['counts from the last read to the end, where nothing is left for this reader', { comes: 5_000 }, undefined],
+])('after a pause, what a lease has reached %s', async (_title, second, expected) => {
+  const clock = new ManualClock();
+  const { begun, pass, end, supervisor } = supervise(60, 1_000, { clock, second });
+  await pass(3_900);
+  expect(supervisor.status).toMatchObject({ idleSince: expect.any(Number), position: '"1"' });
+  const wanted = () => supervisor.status.idleSince === undefined;
+  for (let passed = 0; passed < 400 && !wanted(); passed++) await pass(1);
+  expect(wanted()).toBe(true);
+  const atEnd = begun.findLast((at) => at < second.comes);
+  expect(supervisor.status.reached).toBe(expected ?? atEnd);
+  // Until the handler has ended.
+  await pass(1_100);
+  await end();
+});
 
 it('a supervisor asks one question after the other where one takes longer than the poll delay', async () => {
   const { begun, pass, end } = supervise(150, 0);

@@ -6,6 +6,7 @@ import { readStarts } from '../../engine/views/starts.ts';
 import { Views } from '../../engine/views/views.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, textTable } from '../../procedures/table.ts';
+import { splitId } from '../../procedures/projections/choose.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { sayBegin } from '../../procedures/rebuild/begins.ts';
 import {
@@ -42,6 +43,7 @@ export const projectionsList = defineOperation({
     const starts = await readUnlessUnreachable(workspace, (state) => readStarts(state, pipeline.name));
     return [...rows, ...otherRows(pipeline, views), ...streamRows(pipeline, views)].map((row) => ({
       ...row,
+      paused: Boolean(views?.[splitId(row.id).name]?.paused),
       /** Where it begins, once a host has recorded it. */
       start: starts?.[row.id] ?? null,
     }));
@@ -57,7 +59,7 @@ export const projectionsList = defineOperation({
         row.with.join(', '),
         row.onDelete ?? '',
         row.start ? sayBegin(row.start) : '',
-        row.state,
+        row.paused && row.state === 'current' ? 'current, paused' : row.state,
       ]),
     )}\n${sayCounts(rows)}`,
 });

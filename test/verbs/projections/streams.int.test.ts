@@ -103,6 +103,10 @@ describe('pausing', () => {
     expect(await readings()).toBe('goes on');
     expect(await events()).toBe('goes on');
     expect(await text('projections', 'show', 'hours-out')).toMatch(/paused by .* at .*: the hub is full/);
+    expect((await text('projections', 'list')).match(/^\S+(?=.* current, paused$)/gm)).toEqual(['hours-out@1']);
+    expect(await json('projections', 'list')).toContainEqual(
+      expect.objectContaining({ id: 'hours-out@1', state: 'current', paused: true }),
+    );
     expect((await cli(['projections', 'pause', 'hours-out', '--pipeline', TELEMETRY])).stderr).toMatch(
       /already|is paused since/,
     );

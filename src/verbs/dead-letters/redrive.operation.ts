@@ -6,6 +6,7 @@ import { partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, textTable } from '../../procedures/table.ts';
 import { namesLetterKeys, selectionInput } from '../../procedures/dead-letters/select.ts';
+import { countBy } from '../../procedures/verify/not-compared.ts';
 import { redrive, triedLetters } from '../../procedures/dead-letters/redrive.ts';
 
 const input = z.object({
@@ -54,19 +55,25 @@ export const deadLettersRedrive = defineOperation({
   format: (result, { sample }) => {
     if (isEnqueued(result)) return sayEnqueued(result);
     if (result.length === 0) return 'No dead letters.';
-    const refused = result.filter(({ outcome }) => outcome === 'refused').length;
+    const refused = result.filter(({ outcome }) => outcome === 'refused');
+    const { refused: _, ...others } = countBy(result.map(({ outcome }) => outcome));
+    const each = Object.entries(others).map(([outcome, count]) => `${count.toLocaleString('en-US')} ${outcome}`);
     return [
-      textTable(
-        ['projection', 'container', 'id', 'result', 'message'],
-        result.map(({ projection, container, id, outcome, message }) => [
-          projection,
-          container,
-          id,
-          outcome,
-          message ?? '',
-        ]),
-      ),
-      `${plural(result.length - refused, 'dead letter')} resolved, ${refused.toLocaleString('en-US')} still parked.`,
+      ...(refused.length === 0
+        ? []
+        : [
+            textTable(
+              ['projection', 'container', 'id', 'result', 'message'],
+              refused.map(({ projection, container, id, outcome, message }) => [
+                projection,
+                container,
+                id,
+                outcome,
+                message ?? '',
+              ]),
+            ),
+          ]),
+      `${plural(result.length - refused.length, 'dead letter')} resolved${each.length === 0 ? '' : ` (${each.join(', ')})`}, ${refused.length.toLocaleString('en-US')} still parked.`,
       ...(sample === undefined ? [] : ['This was a sample: without `--sample` the command redrives the others too.']),
     ].join('\n');
   },

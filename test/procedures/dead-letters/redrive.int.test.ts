@@ -199,6 +199,24 @@ describe('on the command line', () => {
     await derive();
   });
 
+  it('a redrive names what is still parked, and counts the others', async () => {
+    await upsert({ ...order('never'), placedAt: 5 });
+    await derive();
+    const { code, stdout } = await millrace('dead-letters', 'redrive');
+    expect(stdout).not.toContain('bad1');
+    expect([code, stdout.split('\n').slice(-4)]).toEqual([
+      1,
+      [
+        expect.stringMatching(/^(days|summaries)@1 .* never +refused /),
+        expect.stringMatching(/^(days|summaries)@1 .* never +refused /),
+        '2 dead letters resolved (2 applied), 2 still parked.',
+        '',
+      ],
+    ]);
+    const { stdout: left } = await millrace('dead-letters', 'redrive', '--json');
+    expect(JSON.parse(left)).toHaveLength(2);
+  });
+
   it('the command line keeps no secret in a letter', async () => {
     expect((await millrace('dead-letters', 'show', 'bad1')).stdout).toContain('No password=*** for this order');
   });

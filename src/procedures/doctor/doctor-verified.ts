@@ -23,7 +23,7 @@ export async function verification(
   const [whole, sample, wrong] = await Promise.all([
     readVerified(state, own, 'whole'),
     readVerified(state, own, 'sample'),
-    readDiffering(state, own),
+    readDiffering(state, pipeline.name, own),
   ]);
   const remedy = 'Run `millrace projections verify`, each week for example.';
   if (!whole && !sample) return [doubtful('verification', 'the projections have not been verified yet', remedy)];
@@ -35,6 +35,14 @@ export async function verification(
         'Run `millrace projections verify` to see them, and add `--repair` to correct them.',
       ),
     );
+  if (whole && whole.different > 0)
+    return [
+      doubtful(
+        'verification',
+        `${plural(whole.different, 'difference')} at ${whole.at} in ${Object.keys(whole.differences).join(', ')}, which is replaced`,
+        remedy,
+      ),
+    ];
   if (!whole)
     return [
       doubtful(

@@ -9,10 +9,12 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { wholeOf } from '../../pipeline/places.ts';
 import { projectionId } from '../../pipeline/specs.ts';
 import { sourceContainers } from '../../engine/runners.ts';
+import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { type View, Views } from '../../engine/views/views.ts';
 import { planStorage } from '../archive/open.ts';
 import { movedSources } from '../migrate/moved.ts';
 import { readDeadLetters } from '../dead-letters/read.ts';
+import { isReplaced } from '../projections/projection-rows.ts';
 import { combinations } from './doctor-combinations.ts';
 import { archiveIndexes, manifestFormats } from './doctor-archives.ts';
 import { containerRights } from './doctor-rights.ts';
@@ -93,7 +95,7 @@ export async function examineAccount(context: Context, expirationMs: number): Pr
     ['views', () => views(loaded, services)],
     ['leases', () => leases(context, expirationMs, loaded, services)],
     ['hosts', () => hosts(services, context)],
-    ['dead letters', () => letters(services)],
+    ['dead letters', () => letters(services, loaded)],
     ['fair turns', () => fairTurns(loaded, services, context.signal)],
     ['verification', () => verification(services, loaded)],
     ['verification', () => comparisons(services, loaded, context)],
@@ -375,17 +377,31 @@ async function hosts(services: Services, { signal }: Context): Promise<DoctorFin
   return findings;
 }
 
-async function letters(services: Services): Promise<DoctorFinding[]> {
-  const all = await readDeadLetters(services);
-  const [oldest] = all;
-  if (!oldest) return [good('dead letters', 'none')];
+async function letters(services: Services, { pipeline }: LoadedPipeline): Promise<DoctorFinding[]> {
+  const [parked, all] = await Promise.all([
+    readDeadLetters(services),
+    new Views(services.global.state, pipeline.name).read(),
+  ]);
+  if (parked.length === 0) return [good('dead letters', 'none')];
+  const [own, replaced] = [false, true].map((of) =>
+    parked.filter(({ projection }) => isReplaced(projection, all) === of),
+  );
   return [
-    bad(
-      'dead letters',
-      `${plural(all.length, 'change')} parked, the first at ${oldest.firstAt}`,
-      'See `millrace dead-letters list`. Fix the cause and run `millrace dead-letters redrive`, or discard them.',
-    ),
+    ...someLetters(bad, own, '', 'Fix the cause and run `millrace dead-letters redrive`, or discard them.'),
+    ...someLetters(doubtful, replaced, ' in versions that are replaced', 'They go with `millrace projections drop`.'),
   ];
+}
+
+function someLetters(
+  say: typeof doubtful,
+  of: readonly DeadLetter[] = [],
+  where: string,
+  hint: string,
+): DoctorFinding[] {
+  const [oldest] = of;
+  if (!oldest) return [];
+  const what = `${plural(of.length, 'change')} parked${where}, the first at ${oldest.firstAt}`;
+  return [say('dead letters', what, `See \`millrace dead-letters list\`. ${hint}`)];
 }
 
 async function jobs({ workspace }: Context): Promise<DoctorFinding[]> {

@@ -10,6 +10,7 @@ import {
 import { sourcesOf } from '../../pipeline/pipeline.ts';
 import { isKept } from '../../engine/views/kept.ts';
 import { NO_VIEW, type ViewsByName } from '../../engine/views/views.ts';
+import { splitId } from './choose.ts';
 
 export interface ListedProjection {
   readonly id: string;
@@ -82,6 +83,13 @@ export function projectionStateOf(
   if (staged?.version === version) return staged.phase;
   if (previous?.version === version) return isKept(previous, Date.now()) ? 'kept' : 'replaced';
   return current ? 'idle' : 'not built';
+}
+
+/** Whether another version is current instead of `name@version`. */
+export function isReplaced(id: string, views: ViewsByName | undefined): boolean {
+  const { name, version } = splitId(id);
+  const { current, staged } = views?.[name] ?? NO_VIEW;
+  return current !== null && current.version !== version && staged?.version !== version;
 }
 
 /** Of what has no versions side by side: hosts run it, once they run the pipeline. */

@@ -182,8 +182,8 @@ export async function readStanding(
   { workspace }: Pick<Context, 'workspace'>,
   done: readonly DueVerification[],
 ): Promise<DueVerification[]> {
-  const { schedule, state, own } = await scheduled(workspace);
-  const [differing, archived] = await Promise.all([readDiffering(state, own), readArchiveVerified(state, own)]);
+  const { schedule, state, name, own } = await scheduled(workspace);
+  const [differing, archived] = await Promise.all([readDiffering(state, name, own), readArchiveVerified(state, own)]);
   const faulty = archived && faultsOf(archived) > 0 ? [{ kind: 'archive', result: archived } as const] : [];
   return [...differing, ...faulty]
     .filter(({ kind }) => !done.some((one) => one.kind === kind && one.result))

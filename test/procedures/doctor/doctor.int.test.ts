@@ -1,6 +1,9 @@
 import { Rates } from '../../../src/feed/processor/rates.ts';
 import { describe, expect, it, vi } from 'vitest';
+import { MillraceError } from '../../../src/base/errors.ts';
+import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { Views } from '../../../src/engine/views/views.ts';
+import { recordVerified } from '../../../src/procedures/verify/verified.ts';
 import { cli } from '../../cli/cli.ts';
 import { useStage } from '../../support/each-stage.ts';
 import type { Stage } from '../../support/stage.ts';
@@ -67,6 +70,37 @@ describe('doctor', () => {
     const { stdout: unprepared } = await cli(['doctor', '--pipeline', VERSIONS]);
     expect(unprepared).toMatch(/BAD {2}containers: to do: create container millrace,/);
     expect(unprepared).not.toMatch(/Owner resource|does not exist/);
+  });
+
+  it('`doctor` takes what is wrong with a version that is replaced for no problem', async () => {
+    const app = await live(stage);
+    await writeAny(stage, new Random(1));
+    await app.drained(signal);
+    await app.stop();
+    const { state } = stage.services.place;
+    const version = { epoch: 0, lsn: 1, etag: '1' };
+    const change = { container: 'Orders', key: ['s1'], id: 'o', type: 'order', version, at: 0, op: 'upsert' as const };
+    const error = new MillraceError('projection-threw', 'No');
+    await new DeadLetters(state).park('days@1', [{ change, error }], new Date());
+    const of = { at: new Date().toISOString(), actor: 'a', seconds: 1, sources: 1, compared: 1, different: 1 };
+    const { name } = stage.loaded.pipeline;
+    await recordVerified(state, name, 'whole', { ...of, differences: { 'days@1': 1 } });
+    const both = async () => {
+      const found = await doctor();
+      return [...found.of('dead letters'), ...found.of('verification')];
+    };
+    expect(await both()).toMatchObject([{ verdict: 'bad' }, { verdict: 'bad' }]);
+    await new Views(state, name).change('days', (view) => {
+      const { current } = view;
+      if (!current) throw new Error('Nothing is current');
+      const ended = new Date().toISOString();
+      const previous = { ...current, replacedAt: ended, readableUntil: ended };
+      return { ...view, current: { ...current, version: 2 }, previous, promotions: 1 };
+    });
+    expect(await both()).toMatchObject([
+      { verdict: 'doubtful', what: expect.stringContaining('1 change parked in versions that are replaced') as string },
+      { verdict: 'doubtful', what: expect.stringContaining('in days@1, which is replaced') as string },
+    ]);
   });
 
   it('`doctor` says of a host that waits for the first change what it waits for', async () => {

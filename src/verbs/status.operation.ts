@@ -171,9 +171,10 @@ function sayStatus({
 }
 
 const sayVerified = (what: string, { at, different, compared, left = [] }: Verified): string =>
-  `${what} ${agoText(at)}: ${plural(different, 'difference')} in ${plural(compared, 'sink document')}${
-    left.length === 0 ? '' : `, ${left.length} not compared`
-  }.`;
+  [
+    `${what} ${agoText(at)}: ${plural(different, 'difference')} in ${plural(compared, 'sink document')}.`,
+    ...left.map((each) => `  ${each}.`),
+  ].join('\n');
 
 function sayInProgress(inProgress: Status['inProgress']): string[] {
   if (inProgress.length === 0) return [];

@@ -3,6 +3,7 @@ import { plural } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { faultsOf, readArchiveVerified, sayArchiveVerified } from '../archive/verified.ts';
 import {
+  type Verified,
   isAgainstRight,
   readAgainst,
   readDiffering,
@@ -26,7 +27,8 @@ export async function verification(
     readDiffering(state, pipeline.name, own),
   ]);
   const remedy = 'Run `millrace projections verify`, each week for example.';
-  if (!whole && !sample) return [doubtful('verification', 'the projections have not been verified yet', remedy)];
+  const last = whole ?? sample;
+  if (!last) return [doubtful('verification', 'the projections have not been verified yet', remedy)];
   if (wrong.length > 0)
     return wrong.map(({ result: { at, different, differences } }) =>
       bad(
@@ -43,18 +45,22 @@ export async function verification(
         remedy,
       ),
     ];
+  // What is parked or refused can't differ.
+  if (last.compared === 0 && last.sources > 0 && last.left?.length)
+    return [doubtful('verification', `nothing was compared at ${last.at}: ${last.left.join('; ')}`, NOTHING_COMPARED)];
   if (!whole)
     return [
-      doubtful(
-        'verification',
-        `a sample had no difference at ${sample?.at}; all documents have not been verified yet`,
-        remedy,
-      ),
+      doubtful('verification', `a sample had ${noDifference(last)}; all documents have not been verified yet`, remedy),
     ];
   if (Date.now() - Date.parse(whole.at) > UNVERIFIED_MS)
     return [doubtful('verification', `the last one ended at ${whole.at}, more than a week ago`, remedy)];
-  return [good('verification', `no difference at ${whole.at}`)];
+  return [good('verification', noDifference(whole))];
 }
+
+const NOTHING_COMPARED = 'See `millrace dead-letters list`, and verify again once the cause is fixed.';
+
+const noDifference = ({ at, compared, left = [] }: Pick<Verified, 'at' | 'compared' | 'left'>): string =>
+  [`no difference in ${plural(compared, 'sink document')} at ${at}`, ...left].join('; ');
 
 /** The last ones with copies that a team keeps by hand, if they found something. */
 export async function comparisons(

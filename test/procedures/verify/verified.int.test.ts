@@ -44,6 +44,30 @@ it('status and doctor know when all projections were last verified, and what was
   expect(await verified()).toBeNull();
 });
 
+it('status and doctor say of a verification what it did not compare, and that it compared nothing', async () => {
+  const world = await leaseWorld(1);
+  const bad = (n: number) => ({ id: `bad${n}`, type: 'order', storeId: 's1', customerId: 'c1', placedAt: 5 });
+  await world.orders.items.create(bad(1));
+  await world.derive();
+  const findings = async () => {
+    await world.run(projectionsVerify);
+    return ((await world.run(doctor)).value as DoctorFinding[]).filter(({ check }) => check === 'verification');
+  };
+  const left = /\d source documents? not compared, nor what derives from older versions: .*\d parked \(.*\)/.source;
+  expect(await findings()).toMatchObject([
+    { verdict: 'doubtful', what: expect.stringMatching(new RegExp(`^nothing was compared at \\S+: ${left}$`)) },
+  ]);
+  expect((await world.run(status)).text).toMatch(new RegExp(`0 differences in 0 sink documents\\.\n {2}${left}\\.\n`));
+  await world.write(0, 1);
+  await world.derive();
+  expect(await findings()).toMatchObject([
+    {
+      verdict: 'good',
+      what: expect.stringMatching(new RegExp(`^no difference in 2 sink documents at \\S+; ${left}$`)),
+    },
+  ]);
+});
+
 it('a verification of the only projection by its name counts, and of one of its keys it does not', async () => {
   await leaseWorld(1);
   const folder = mkdtempSync(join(tmpdir(), 'millrace-only-'));

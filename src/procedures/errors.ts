@@ -116,8 +116,8 @@ export const OPERATIONS_ERRORS = {
     'Start the pipeline with `millrace run` first, or name another processor’s leases by their whole prefix: `millrace leases list` shows them.',
   ),
   'version-read': usage(
-    'A projection that should be removed writes documents that another projection reads.',
-    'Remove the other projection too, or give it another source. Then run the command again.',
+    'A projection reads documents of a version that would be replaced or removed, or was, and that no other version writes.',
+    'Give the reader another source, or remove it too. Then run the command again.',
   ),
   'leases-deferred': usage(
     'The leases have passed changes that are deferred. Another processor would never get these changes.',

@@ -141,12 +141,12 @@ export class Views {
   }
 
   /**
-   * Changes one view. `next` gets the stored view and returns the new one, or undefined to leave it. It is called again
-   * if another process was faster, and may throw to refuse. Resolves with the stored view.
+   * Changes one view. `next` gets the stored view, and all, and returns the new one, or undefined to leave it. It is called
+   * again if another process was faster, and may throw to refuse. Resolves with the stored view.
    */
-  async change(name: string, next: (view: View) => View | undefined): Promise<View> {
+  async change(name: string, next: (view: View, all: ViewsByName) => View | undefined): Promise<View> {
     const views = await this.#write((stored) => {
-      const changed = next(stored[name] ?? NO_VIEW);
+      const changed = next(stored[name] ?? NO_VIEW, stored);
       return changed && { ...stored, [name]: changed };
     });
     return views[name] ?? NO_VIEW;

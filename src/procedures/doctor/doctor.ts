@@ -10,7 +10,7 @@ import { wholeOf } from '../../pipeline/places.ts';
 import { projectionId } from '../../pipeline/specs.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
-import { type View, Views } from '../../engine/views/views.ts';
+import { Views } from '../../engine/views/views.ts';
 import { planStorage } from '../archive/open.ts';
 import { movedSources } from '../migrate/moved.ts';
 import { readDeadLetters } from '../dead-letters/read.ts';
@@ -20,6 +20,7 @@ import { archiveIndexes, manifestFormats } from './doctor-archives.ts';
 import { containerRights } from './doctor-rights.ts';
 import { fairTurns } from './doctor-deferred.ts';
 import { archiveVerification, comparisons, verification } from './doctor-verified.ts';
+import { views } from './doctor-views.ts';
 import { type DoctorFinding, bad, doubtful, failedFinding, good } from './finding.ts';
 import { readHostStatuses } from '../status/host-status.ts';
 import { chooseGroups, lostGroups, openLeases } from '../leases/groups.ts';
@@ -34,8 +35,6 @@ import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 /** For each check. They run side by side. */
 const ANSWER_MS = 10_000;
 const NODE = { major: 22, minor: 18 };
-/** A rebuild that takes longer than this was probably forgotten. */
-const FORGOTTEN_MS = 86_400_000;
 /** Four times the interval at which a host writes its status. */
 const SILENT_MS = 120_000;
 
@@ -263,70 +262,6 @@ async function tables({ pipeline }: LoadedPipeline, { signal }: Context): Promis
   return [
     good('tables', `those of ${specs.map(projectionId).join(', ')} match the pipeline, and this role may write them`),
   ];
-}
-
-async function views({ pipeline: part }: LoadedPipeline, { global: { state } }: Services): Promise<DoctorFinding[]> {
-  const pipeline = wholeOf(part);
-  const all = await new Views(state, pipeline.name).read();
-  if (!all)
-    return [
-      doubtful(
-        'views',
-        'no version is current yet, because no host has read a change',
-        'Start `millrace run`, or deploy the function app. The first host that reads a change makes the lowest version of each projection current.',
-      ),
-    ];
-  const declared = new Set(pipeline.projections.map(projectionId));
-  const names = new Set([...Object.keys(all), ...pipeline.projections.map(({ name }) => name)]);
-  const findings = [...names].flatMap((name) => viewFindings(name, all[name], declared));
-  return findings.length > 0 ? findings : [good('views', `${plural(names.size, 'projection')} with a current version`)];
-}
-
-function viewFindings(name: string, view: View | undefined, declared: ReadonlySet<string>): DoctorFinding[] {
-  if (!view?.current)
-    return [
-      doubtful(
-        'views',
-        `${name} was added to a running pipeline and never built`,
-        `Run \`millrace projections rebuild ${name}\`, then \`millrace projections promote ${name}\`.`,
-      ),
-    ];
-  const findings: DoctorFinding[] = [];
-  const current = projectionId({ name, version: view.current.version });
-  if (!declared.has(current))
-    findings.push(
-      bad(
-        'views',
-        `${current} is current, but the pipeline does not declare it: its sources wait`,
-        `Put it back into pipeline.ts, or promote a version that is there.`,
-      ),
-    );
-  if (view.paused)
-    findings.push(
-      doubtful(
-        'views',
-        `${view.paused.by} paused ${name} at ${view.paused.since}`,
-        `Run \`millrace projections resume ${name}\`.`,
-      ),
-    );
-  const { staged } = view;
-  if (staged?.phase === 'frozen' && Date.parse(staged.frozenUntil ?? '') < Date.now())
-    findings.push(
-      doubtful(
-        'views',
-        `a promotion of ${name}@${staged.version} was interrupted; hosts continued with ${current}`,
-        `Run \`millrace projections promote ${name}\` again.`,
-      ),
-    );
-  else if (staged && Date.now() - Date.parse(staged.since) > FORGOTTEN_MS)
-    findings.push(
-      doubtful(
-        'views',
-        `${name}@${staged.version} has been in a rebuild since ${staged.since}; no document is archived meanwhile`,
-        `Resume it with \`millrace projections rebuild ${name}\`, or drop it.`,
-      ),
-    );
-  return findings;
 }
 
 async function leases(

@@ -4,9 +4,16 @@ import { mapSettled } from '../../base/map-settled.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { type KeyPath, storedKey, splitPath } from '../../cosmos/paths.ts';
 import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
-import { type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
+import { type ProjectionSpec, type SourceRef, projectionId } from '../../pipeline/specs.ts';
 import { appliedUntil, isApplied } from '../../engine/views/kept.ts';
-import { NO_VIEW, type Staged, type View, type ViewVersion, Views } from '../../engine/views/views.ts';
+import {
+  NO_VIEW,
+  type Staged,
+  type View,
+  type ViewVersion,
+  type ViewsByName,
+  Views,
+} from '../../engine/views/views.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
@@ -14,6 +21,7 @@ import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
 import { inPlaces, placesOf } from '../../runtime/places.ts';
 import { mayHold } from '../projections/in-places.ts';
+import { isRunOrKept, refuseRead } from '../projections/still-written.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { operationsError } from '../errors.ts';
 
@@ -54,13 +62,14 @@ export interface RemoveOptions extends Omit<DropOptions, 'now'> {
 /**
  * Removes a version that isn't current, with its documents in the sink and in the state container. A rebuild of the
  * version ends. May be stopped and run again.
- * @throws UsageError `version-current`, `not-found`, `still-readable`
+ * @throws UsageError `version-current`, `not-found`, `still-readable`, `version-read`
  */
 export async function drop(options: DropOptions): Promise<Dropped> {
   const { services, loaded, name, version, now = Date.now() } = options;
   const views = new Views(services.global.state, loaded.pipeline.name);
-  const view = (await views.read())?.[name];
-  const { container } = droppable(view, options, now);
+  const all = await views.read();
+  const view = all?.[name];
+  const { container } = droppable(all, options, now);
   const since = view?.staged?.version === version ? await resetting(views, options) : undefined;
   const own = (of: View): unknown => (since === undefined ? assertUnused(of, options) : ownReset(of, options, since));
   const removed = await removeBuilt({ ...options, own }, container, since !== undefined);
@@ -240,12 +249,26 @@ async function removeDocument(
   }
 }
 
-/** The version that may be dropped. @throws UsageError `version-current`, `not-found`, `still-readable`, `rebuild-under-way` */
+/**
+ * The version that may be dropped.
+ * @throws UsageError `version-current`, `not-found`, `still-readable`, `rebuild-under-way`, `version-read`
+ */
 export function droppable(
+  views: ViewsByName = {},
+  { loaded, name, version }: Pick<DropOptions, 'loaded' | 'name' | 'version'>,
+  now: number,
+): Pick<ViewVersion, 'container'> {
+  const found = unused(views[name], { loaded, name, version }, now);
+  const { container, type } = found;
+  refuseRead(loaded.pipeline, views, { container, type, name, version }, views[name]?.current, isRunOrKept);
+  return found;
+}
+
+function unused(
   view: View | undefined,
   { loaded: { pipeline }, name, version }: Pick<DropOptions, 'loaded' | 'name' | 'version'>,
   now: number,
-): Pick<ViewVersion, 'container'> {
+): SourceRef {
   const id = projectionId({ name, version });
   if (view?.current?.version === version) {
     throw operationsError('version-current', `${id} is current: readers read it`, {

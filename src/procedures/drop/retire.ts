@@ -7,7 +7,7 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { feedReaders, sourcesOf } from '../../pipeline/pipeline.ts';
 import { type Pipeline, projectionId } from '../../pipeline/specs.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
-import { type View, type ViewVersion, Views } from '../../engine/views/views.ts';
+import { type View, type ViewVersion, type ViewsByName, Views } from '../../engine/views/views.ts';
 import { LeaseLost } from '../../feed/leases/lease.ts';
 import { type Parts, openFeed } from '../../runtime/open-feed.ts';
 import { removeMarker } from '../../runtime/hosts/staged-host.ts';
@@ -15,6 +15,7 @@ import type { Screen } from '../screen.ts';
 import { type OpenPlace, inPlaces, placesOf } from '../../runtime/places.ts';
 import { type DropOptions, type Dropped, assertUnused, removeEverywhere } from './drop.ts';
 import { operationsError } from '../errors.ts';
+import { refuseRead } from '../projections/still-written.ts';
 
 /** After this time no host that still declares the version writes for it. */
 export const RETIRE_MS = VIEWS_REFRESH_MS + WRITE_BOUND_MS + LANDING_BOUND_MS;
@@ -41,7 +42,8 @@ export const isDeclared = (pipeline: Pipeline, name: string): boolean =>
  * What may be removed of a name; undefined: the pipeline declares it, or nothing is stored of it.
  * @throws UsageError `rebuild-under-way`, `still-readable`, `version-read`
  */
-export function retirable(pipeline: Pipeline, name: string, view: View | undefined): Retirable | undefined {
+export function retirable(pipeline: Pipeline, name: string, views: ViewsByName = {}): Retirable | undefined {
+  const view = views[name];
   if (view === undefined || isDeclared(pipeline, name)) return undefined;
   const { current, staged, previous } = view;
   if (staged) {
@@ -57,18 +59,8 @@ export function retirable(pipeline: Pipeline, name: string, view: View | undefin
     });
   }
   const version = current ?? previous ?? undefined;
-  const readers = feedReaders(pipeline);
-  const reader = readers.find((spec) =>
-    sourcesOf(spec).some(({ container, type }) => container === version?.container && type === version.type),
-  );
-  if (version && reader) {
-    const id = projectionId({ name, version: version.version });
-    throw operationsError(
-      'version-read',
-      `${projectionId(reader)} reads ${version.container}/${version.type}, which ${id} writes`,
-    );
-  }
-  const read = new Set(readers.flatMap((spec) => sourcesOf(spec).map(({ container }) => container)));
+  if (version) refuseRead(pipeline, views, { ...version, name });
+  const read = new Set(feedReaders(pipeline).flatMap((spec) => sourcesOf(spec).map(({ container }) => container)));
   const unread = [...new Set(version?.reads.map(({ container }) => container))].filter((name_) => !read.has(name_));
   return { ...(version && { version }), ...(!current && previous && { since: previous.replacedAt }), unread };
 }

@@ -10,6 +10,7 @@ import { type Parts, openFeed } from '../../runtime/open-feed.ts';
 import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
 import { placesOf } from '../../runtime/places.ts';
 import { operationsError } from '../errors.ts';
+import { assertStillWritten } from '../projections/still-written.ts';
 import { type FreezeOptions, whileFrozen } from './freeze.ts';
 import { type PromoteOptions, type Promoted, asPromoted, assertNothingNewParked, promoted } from './promote.ts';
 
@@ -17,21 +18,22 @@ import { type PromoteOptions, type Promoted, asPromoted, assertNothingNewParked,
  * Makes the kept version current again (REB-V25): freeze; when all hosts have seen that, let the kept version alone read
  * what a host that died may have applied to the other one only, and what hosts have deferred; switch with one conditional write. The version that was
  * current is kept from then on. May be stopped at any point and run again: a version that is current stays so.
- * @throws UsageError `no-way-back`, `parked-in-new`; `under-way`, `too-slow`
+ * @throws UsageError `no-way-back`, `version-read`, `parked-in-new`; `under-way`, `too-slow`
  */
 export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
   const { services, loaded, spec, signal, readLagMs = 5_000, viewsRefreshMs = VIEWS_REFRESH_MS } = options;
   const { keepMs } = options;
   const { name, version } = spec;
   const views = new Views(services.global.state, loaded.pipeline.name);
-  const view = (await views.read())?.[name];
+  const all = (await views.read()) ?? {};
+  const view = all[name];
   const purpose = `${projectionId(spec)}.back`;
   if (view?.current?.version === version) {
     // An earlier run may have died after the switch.
     await StagedHosts.forget({ ...options, purpose });
     return promoted(view, name, 0);
   }
-  keptOf(view, name, version);
+  assertStillWritten(loaded.pipeline, all, name, keptOf(view, name, version));
   if (view && !options.evenParked) await assertNothingNewParked(view, spec, await placesOf(options).of(spec));
 
   const { after, heldMs, staged } = await whileFrozen(
@@ -48,11 +50,12 @@ export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
         // After the positions: what these have passed is applied, or deferred.
         await host.applyDeferred(frozen.signal);
         await host.drained(frozen.signal);
-        const switched = await views.change(name, (of) => {
+        const switched = await views.change(name, (of, others) => {
           // First: another run may have switched, and then keeps another version.
           frozen.assertOwn(of.previous ?? {});
           // Its grace may have ended since the freeze: hosts have stood still, so it is as exact as before.
           const kept = of.previous ?? keptOf(of, name, version);
+          assertStillWritten(loaded.pipeline, others, name, kept);
           const {
             replacedAt: _,
             readableUntil: __,

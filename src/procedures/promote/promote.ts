@@ -6,7 +6,9 @@ import { plural } from '../table.ts';
 import { type FreezeOptions, whileFrozen } from './freeze.ts';
 import { type RebuildOptions, rebuildPurpose, sayStaged } from '../rebuild/rebuild.ts';
 import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { type PipelinePlace, placesOf } from '../../runtime/places.ts';
+import { assertEndable, assertStillWritten } from '../projections/still-written.ts';
 import { lettersIn } from '../projections/in-places.ts';
 import { operationsError } from '../errors.ts';
 
@@ -38,20 +40,22 @@ export interface PromoteOptions extends RebuildOptions {
  * Makes a filled version current (REB-V2, REB-V3): catch up; freeze; when all hosts have seen the freeze, read every range
  * of the new version to an empty page; switch with one conditional write. The live hosts' leases don't move meanwhile, and
  * serve the new version from then on. May be stopped at any point and run again.
- * @throws UsageError `not-staged`, `not-caught-up`, `parked-in-new`; `position-lost`, `retention-passed`
+ * @throws UsageError `not-staged`, `not-caught-up`, `version-read`, `parked-in-new`; `position-lost`, `retention-passed`
  */
 export async function promote(options: PromoteOptions): Promise<Promoted> {
   const { services, loaded, spec, signal, readLagMs = 5_000, viewsRefreshMs = VIEWS_REFRESH_MS } = options;
   const views = new Views(services.global.state, loaded.pipeline.name);
-  const view = (await views.read())?.[spec.name];
+  const all = (await views.read()) ?? {};
+  const view = all[spec.name];
   const done = view?.current?.version === spec.version && !view.staged;
   assertFilled(view, spec.name, spec.version);
   const purpose = rebuildPurpose(spec);
   if (done) {
     // An earlier run may have died after the switch.
     await StagedHosts.forget({ ...options, purpose });
-    return promoted(options.keepMs === 0 ? await keepNoLonger(views, spec.name) : view, spec.name, 0);
+    return promoted(options.keepMs === 0 ? await keepNoLonger(views, loaded, spec.name) : view, spec.name, 0);
   }
+  assertStillWritten(loaded.pipeline, all, spec.name, stagedOf(view, spec.name, spec.version));
   if (!options.evenParked) await assertNothingNewParked(view, spec, await placesOf(options).of(spec));
   await using staged = await StagedHosts.open({ ...options, purpose, resumes: true });
   do await staged.drained(signal);
@@ -64,9 +68,11 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
       // A shard that hosts read before the freeze is in the map now. One that comes later they read from its beginning.
       await staged.follow();
       await staged.drained(frozen.signal);
-      const switched = await views.change(spec.name, (of) => {
+      const switched = await views.change(spec.name, (of, others) => {
         const now = stagedOf(of, spec.name, spec.version);
         frozen.assertOwn(now);
+        // A reader may have been built meanwhile, or have gone back.
+        assertStillWritten(loaded.pipeline, others, spec.name, now);
         const { phase: _, since: __, frozenUntil: ___, ...version } = now;
         return asPromoted({ ...of, staged: null }, version, options.keepMs);
       });
@@ -107,8 +113,11 @@ export function asPromoted(view: View, version: ViewVersion, keepMs = 0): View {
 }
 
 /** The grace ends now, so that the version can be dropped. */
-const keepNoLonger = (views: Views, name: string): Promise<View> =>
-  views.change(name, (of) => endKept(of, of.previous?.version ?? 0, 'its grace was ended', Date.now()));
+const keepNoLonger = (views: Views, { pipeline }: Pick<LoadedPipeline, 'pipeline'>, name: string): Promise<View> =>
+  views.change(name, (of, all) => {
+    assertEndable(pipeline, all, name);
+    return endKept(of, of.previous?.version ?? 0, 'its grace was ended', Date.now());
+  });
 
 export const promoted = ({ current, previous }: View, name: string, heldMs: number): Promoted => ({
   projection: current ? projectionId({ name, version: current.version }) : name,

@@ -45,10 +45,11 @@ async function versionMeant(given: string, views: Views): Promise<{ name: string
 /** A name that the pipeline no longer declares. The version may be named, if it is the one that was current. */
 async function removedName(given: string, { services, loaded: { pipeline } }: Parts) {
   const { name, version } = splitId(given);
-  const view = (await new Views(services.global.state, pipeline.name).read())?.[name];
+  const all = await new Views(services.global.state, pipeline.name).read();
+  const view = all?.[name];
   if (view && version !== undefined && view.current?.version !== version && (view.current || view.staged))
     return undefined;
-  const removed = retirable(pipeline, name, view);
+  const removed = retirable(pipeline, name, all);
   return removed && { name, removed };
 }
 
@@ -116,7 +117,7 @@ export const projectionsDrop = defineOperation({
     const gone = await removedName(asked.name, parts);
     if (gone) return planOfRemoval(parts, gone.name, gone.removed);
     const { name, version } = await versionMeant(asked.name, views);
-    const { container } = droppable((await views.read())?.[name], { loaded, name, version }, Date.now());
+    const { container } = droppable(await views.read(), { loaded, name, version }, Date.now());
     const id = projectionId({ name, version });
     const count = await countIn(parts, container, id);
     return {

@@ -9,6 +9,7 @@ import { audited } from '../../procedures/journal/runs.ts';
 import { partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { chooseProjection, findSink, splitId } from '../../procedures/projections/choose.ts';
+import { assertEndable, assertStillWritten } from '../../procedures/projections/still-written.ts';
 import { backTables, keptTables } from '../../procedures/promote/back-tables.ts';
 import { filledTarget, swapSink } from '../../procedures/rebuild/rebuild-sink.ts';
 import { promote, assertFilled } from '../../procedures/promote/promote.ts';
@@ -46,7 +47,8 @@ export const projectionsPromote = defineOperation({
     const { pipeline } = await workspace.pipeline();
     const { state } = (await workspace.services()).global;
     const given = splitId(name);
-    const view = (await new Views(state, pipeline.name).read())?.[given.name];
+    const all = (await new Views(state, pipeline.name).read()) ?? {};
+    const view = all[given.name];
     const sink = findSink(pipeline, name);
     if (back && sink) {
       const kept = await keptTables(pipeline, name, signal);
@@ -61,6 +63,7 @@ export const projectionsPromote = defineOperation({
     if (back) {
       const spec = chooseKept(pipeline, name, view);
       if (view?.current?.version === spec.version) return { steps: [], ru: 0 };
+      assertStillWritten(pipeline, all, given.name, keptOf(view, given.name, spec.version));
       const reads = new Set([...(view?.current?.reads ?? []), ...sourcesOf(spec)].map(({ container }) => container));
       return {
         steps: [
@@ -92,12 +95,14 @@ export const projectionsPromote = defineOperation({
     // It is current already. A run removes what one that died has left, and ends the grace if it is told to.
     if (!staged) {
       const ends = keep === '0' && previous && isApplied(previous, Date.now());
+      if (ends) assertEndable(pipeline, all, given.name);
       const before = ends && projectionId({ ...given, version: previous.version });
       return {
         steps: before ? [`no longer keep ${before}: hosts apply changes to ${given.name}@${version} alone`] : [],
         ru: 0,
       };
     }
+    assertStillWritten(pipeline, all, given.name, staged);
     const reads = [...new Set([...(current?.reads ?? []), ...staged.reads].map(({ container }) => container))];
     return {
       steps: [

@@ -219,6 +219,37 @@ describe('doctor', () => {
     );
   });
 
+  it('`doctor` names what stands still because nothing writes what it reads any more, or will', async () => {
+    const app = await live(stage);
+    await writeAny(stage, new Random(1));
+    await app.drained(signal);
+    await app.stop();
+    const views = new Views(stage.services.place.state, 'versions');
+    await views.change('days', ({ current, ...view }) => ({
+      ...view,
+      current: { ...current!, reads: [{ container: 'Summaries', type: 'summary' }] },
+    }));
+    const replace = async (keptUntil: string) =>
+      views.change('summaries', ({ current, ...view }) => ({
+        ...view,
+        current: { ...current!, version: 2, container: 'SummariesTwo' },
+        previous: { ...current!, version: 1, container: 'Summaries', replacedAt: '', readableUntil: '', keptUntil },
+      }));
+    for (const [until, verdict, what] of [
+      ['2020-01-01T00:00:00Z', 'bad', 'which summaries@1 wrote and no version writes any more: it stands still'],
+      ['2100-01-01T00:00:00Z', 'doubtful', 'which summaries@1 alone writes, and hosts keep that until 2100'],
+    ] as const) {
+      await replace(until);
+      expect((await doctor()).of('views')).toMatchObject([
+        {
+          verdict,
+          what: expect.stringContaining(`days@1 reads Summaries/summary, ${what}`) as string,
+          hint: expect.stringContaining('a version of days that reads SummariesTwo/summary') as string,
+        },
+      ]);
+    }
+  });
+
   it('`doctor` sees what somebody left half done', async () => {
     const app = await live(stage);
     await writeAny(stage, new Random(1));

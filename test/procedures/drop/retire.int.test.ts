@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
-import { NO_VIEW, Views } from '../../../src/engine/views/views.ts';
+import { NO_VIEW, type View, Views } from '../../../src/engine/views/views.ts';
 import { openViews } from '../../../src/engine/views/view-reader.ts';
 import { rebuild } from '../../../src/procedures/rebuild/rebuild.ts';
 import { leasesOf, retirable, retire } from '../../../src/procedures/drop/retire.ts';
@@ -33,7 +33,7 @@ const start = async (host: string, of: Stage): Promise<App> => {
   apps.push(app);
   return app;
 };
-const asked = async (of: Stage, name: string) => retirable(of.loaded.pipeline, name, (await views().read())?.[name]);
+const asked = async (of: Stage, name: string) => retirable(of.loaded.pipeline, name, await views().read());
 const parts = (of: Stage, name: string) => ({ ...of, name, signal });
 const size = async (container: string): Promise<number> => {
   const { resources } = await stage.container(container).items.query<number>('SELECT VALUE COUNT(1) FROM c').fetchAll();
@@ -181,10 +181,11 @@ describe('a projection that the pipeline no longer declares', () => {
     const { pipeline } = without.loaded;
     const view = (await views().read())?.['days'];
     expect(view).toBeDefined();
-    expect(retirable(stage.loaded.pipeline, 'days', view)).toBeUndefined();
+    const days = (of: View | undefined) => ({ days: of! });
+    expect(retirable(stage.loaded.pipeline, 'days', days(view))).toBeUndefined();
     const [reader] = pipeline.projections;
     const reading = { ...pipeline, projections: [{ ...reader!, from: { container: 'Days', type: 'day' } }] };
-    expect(() => retirable(reading, 'days', view)).toThrow(expect.objectContaining({ code: 'version-read' }));
+    expect(() => retirable(reading, 'days', days(view))).toThrow(expect.objectContaining({ code: 'version-read' }));
     const since = '2026-01-01T00:00:00Z';
     const staged = { ...view!, staged: { ...view!.current!, phase: 'filling' as const, since } };
     // A custom projection names no container, and is rebuilt in place.
@@ -193,10 +194,12 @@ describe('a projection that the pipeline no longer declares', () => {
       [staged, 'drop days@'],
       [inPlace, 'rebuild days`'],
     ] as const)
-      expect(() => retirable(pipeline, 'days', of)).toThrow(
+      expect(() => retirable(pipeline, 'days', days(of))).toThrow(
         expect.objectContaining({ code: 'rebuild-under-way', hint: expect.stringContaining(ended) }),
       );
     const previous = { ...view!, previous: { ...view!.current!, version: 0, replacedAt: since, readableUntil: since } };
-    expect(() => retirable(pipeline, 'days', previous)).toThrow(expect.objectContaining({ code: 'still-readable' }));
+    expect(() => retirable(pipeline, 'days', days(previous))).toThrow(
+      expect.objectContaining({ code: 'still-readable' }),
+    );
   });
 });

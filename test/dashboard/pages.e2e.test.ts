@@ -75,6 +75,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     endStatus = startStatusWriter({
       services: stage.services,
       host: 'test',
+      pipeline: 'shop',
       app,
       rates: new Rates(),
       everyMs: 250,

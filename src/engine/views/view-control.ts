@@ -3,7 +3,8 @@ import { projectionId } from '../../pipeline/specs.ts';
 import type { Page } from '../../feed/reading/change.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
 import { endKept, isApplied } from './kept.ts';
-import { type Declares, type ViewsHeld, type Views, type ViewsByName, viewHeldBy, pausedBy } from './views.ts';
+import { type ViewsHeld, pausedBy, viewHeldBy } from './held.ts';
+import type { Declares, Views, ViewsByName } from './views.ts';
 
 export interface ViewControlOptions {
   /** How long it uses the views that it has read, milliseconds. Default VIEWS_REFRESH_MS. */
@@ -97,7 +98,7 @@ export class ViewControl {
   #held(views: ViewsByName, { changes }: Page): ViewsHeld | undefined {
     const types = new Map(changes.map(({ container, type }) => [`${container}/${type}`, { container, type }]));
     for (const of of types.values()) {
-      const held = viewHeldBy(views, of, (id) => this.#versions.has(id), this.#clock.now());
+      const held = viewHeldBy(views, of, this.#versions, this.#clock.now());
       if (held) return held;
     }
     return undefined;

@@ -1,18 +1,10 @@
 import type { Container } from '@azure/cosmos';
-import { MillraceError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
-import {
-  type AggregateSpec,
-  type Pipeline,
-  type ProjectionSpec,
-  type SourceRef,
-  projectionId,
-} from '../../pipeline/specs.ts';
+import { type AggregateSpec, type Pipeline, type ProjectionSpec, type SourceRef } from '../../pipeline/specs.ts';
 import { sourcesOf } from '../../pipeline/pipeline.ts';
-import { ENGINE_ERRORS } from '../errors.ts';
 
 /** One version of a projection: where its documents are and how one is found, for readers without the pipeline, and its sources. */
 export interface ViewVersion {
@@ -181,44 +173,4 @@ export class Views {
     });
     return after?.views ?? {};
   }
-}
-
-/** A page must wait. It is read again later, so that no change is lost. */
-export class ViewsHeld extends MillraceError<'projection-held'> {
-  constructor(why: string, hint: string) {
-    super('projection-held', why, { ...ENGINE_ERRORS['projection-held'], hint });
-  }
-}
-
-/** The error if a name is paused; else undefined. */
-export function pausedBy(views: ViewsByName, name: string): ViewsHeld | undefined {
-  const paused = views[name]?.paused;
-  if (!paused) return undefined;
-  const why = `${name} is paused since ${paused.since} by ${paused.by}${paused.reason ? `: ${paused.reason}` : ''}`;
-  return new ViewsHeld(why, `Run \`millrace projections resume ${name}\` to continue.`);
-}
-
-/** The error if changes of a type must not be applied now; else undefined. */
-export function viewHeldBy(
-  views: ViewsByName,
-  of: SourceRef,
-  knows: (id: string) => boolean,
-  now: number,
-): ViewsHeld | undefined {
-  const reads = (what: { readonly reads?: readonly SourceRef[] } | null): boolean =>
-    what?.reads?.some(({ container, type }) => container === of.container && type === of.type) ?? false;
-  const isFrozen = (what: { readonly frozenUntil?: string } | null): boolean =>
-    now < Date.parse(what?.frozenUntil ?? '');
-  for (const [name, { current, staged, previous, paused }] of Object.entries(views)) {
-    if (paused && (reads(current) || reads(paused))) return pausedBy(views, name);
-    for (const next of [staged?.phase === 'frozen' ? staged : null, previous])
-      if (next && isFrozen(next) && (reads(current) || reads(next)))
-        return new ViewsHeld(`${name}@${next.version} is being promoted`, 'Wait: a promotion takes some seconds.');
-    if (current && reads(current) && !knows(projectionId({ name, version: current.version }))) {
-      const why = `${name}@${current.version} is current, and this pipeline does not declare it`;
-      const hint = `Declare version ${current.version} of ${name} until another one is promoted. If it is to be removed for good, run \`millrace projections drop ${name}\`.`;
-      return new ViewsHeld(why, hint);
-    }
-  }
-  return undefined;
 }

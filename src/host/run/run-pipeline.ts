@@ -75,8 +75,16 @@ export async function runPipeline(
   let lags = new Map<string, number | null>();
   try {
     await app.start();
-    const { host, services } = composition;
-    status = startStatusWriter({ services, host, app, rates, needs, everyMs: statusMs });
+    const { host, services, loaded } = composition;
+    status = startStatusWriter({
+      services,
+      host,
+      pipeline: loaded.pipeline.name,
+      app,
+      rates,
+      needs,
+      everyMs: statusMs,
+    });
     letters = startLettersNow(app, statusMs);
     await work(app, problems);
   } finally {

@@ -16,6 +16,8 @@ import { failureText, hostRangesOf, sampleRates } from './ranges.ts';
 export interface StatusWriterOptions {
   readonly services: Pick<Services, 'global'>;
   readonly host: string;
+  /** The name of its pipeline. */
+  readonly pipeline: string;
   readonly app: Pick<App, 'stats' | 'tenants' | 'sources' | 'failures' | 'lags'>;
   /** What it needs beside its feeds, and does not work. */
   readonly needs?: Problems | undefined;
@@ -37,6 +39,7 @@ export const STATUS_MS = 30_000;
 export function startStatusWriter({
   services,
   host,
+  pipeline,
   app,
   rates,
   needs,
@@ -57,6 +60,7 @@ export function startStatusWriter({
       history: historyText(hour.history),
       ranges: hostRangesOf(app, rates, clock.monotonic()),
       version,
+      pipeline,
       pk: STATUS_KEY,
       type: 'millrace.status',
       ...formatOf('status'),
@@ -96,7 +100,7 @@ function statusOf(
   clock: Clock,
   offMs: number,
   missing: readonly Problem[],
-): Omit<HostStatus, 'version' | 'ranges' | 'history'> {
+): Omit<HostStatus, 'version' | 'pipeline' | 'ranges' | 'history'> {
   const now = clock.now();
   const { tenants, others } = app.tenants();
   return {

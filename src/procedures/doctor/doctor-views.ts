@@ -1,5 +1,6 @@
 import { wholeOf } from '../../pipeline/places.ts';
 import { type Pipeline, projectionId } from '../../pipeline/specs.ts';
+import { undeclaredHint } from '../../engine/views/held.ts';
 import { Views, type ViewsByName } from '../../engine/views/views.ts';
 import { readAnother, sayUnwritten, unwrittenOf } from '../projections/still-written.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
@@ -50,12 +51,13 @@ function viewFindings(name: string, all: ViewsByName, pipeline: Pipeline): Docto
         readAnother(name, unwritten, all),
       ),
     );
-  if (!pipeline.projections.some((spec) => projectionId(spec) === current))
+  const declared = new Set(pipeline.projections.map(projectionId));
+  if (!declared.has(current))
     findings.push(
       bad(
         'views',
         `${current} is current, but the pipeline does not declare it: its sources wait`,
-        `Put it back into pipeline.ts, or promote a version that is there.`,
+        undeclaredHint(name, all, declared, Date.now()),
       ),
     );
   if (view.paused)

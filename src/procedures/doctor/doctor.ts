@@ -22,7 +22,7 @@ import { fairTurns } from './doctor-deferred.ts';
 import { archiveVerification, comparisons, verification } from './doctor-verified.ts';
 import { views } from './doctor-views.ts';
 import { type DoctorFinding, bad, doubtful, failedFinding, good } from './finding.ts';
-import { readHostStatuses } from '../status/host-status.ts';
+import { SILENT_MS, readHostStatuses } from '../status/host-status.ts';
 import { chooseGroups, lostGroups, openLeases } from '../leases/groups.ts';
 import { LOST, LOST_HINT, leasesWereLost } from '../leases/lost.ts';
 import { leaseRows } from '../leases/lease-rows.ts';
@@ -35,8 +35,6 @@ import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 /** For each check. They run side by side. */
 const ANSWER_MS = 10_000;
 const NODE = { major: 22, minor: 18 };
-/** Four times the interval at which a host writes its status. */
-const SILENT_MS = 120_000;
 
 /** Checks everything that a pipeline needs to run, each thing after those that it depends on. */
 export async function examineAccount(context: Context, expirationMs: number): Promise<DoctorFinding[]> {

@@ -11,6 +11,7 @@ import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
 import { placesOf } from '../../runtime/places.ts';
 import { operationsError } from '../errors.ts';
 import { assertStillWritten } from '../projections/still-written.ts';
+import { assertHostsDeclare } from './hosts-declare.ts';
 import { type FreezeOptions, whileFrozen } from './freeze.ts';
 import { type PromoteOptions, type Promoted, asPromoted, assertNothingNewParked, promoted } from './promote.ts';
 
@@ -18,7 +19,7 @@ import { type PromoteOptions, type Promoted, asPromoted, assertNothingNewParked,
  * Makes the kept version current again (REB-V25): freeze; when all hosts have seen that, let the kept version alone read
  * what a host that died may have applied to the other one only, and what hosts have deferred; switch with one conditional write. The version that was
  * current is kept from then on. May be stopped at any point and run again: a version that is current stays so.
- * @throws UsageError `no-way-back`, `version-read`, `parked-in-new`; `under-way`, `too-slow`
+ * @throws UsageError `no-way-back`, `version-read`, `wrong-state`, `parked-in-new`; `under-way`, `too-slow`
  */
 export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
   const { services, loaded, spec, signal, readLagMs = 5_000, viewsRefreshMs = VIEWS_REFRESH_MS } = options;
@@ -34,6 +35,7 @@ export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
     return promoted(view, name, 0);
   }
   assertStillWritten(loaded.pipeline, all, name, keptOf(view, name, version));
+  await assertHostsDeclare(services, loaded, spec, signal);
   if (view && !options.evenParked) await assertNothingNewParked(view, spec, await placesOf(options).of(spec));
 
   const { after, heldMs, staged } = await whileFrozen(

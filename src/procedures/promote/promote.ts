@@ -3,6 +3,7 @@ import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { endKept } from '../../engine/views/kept.ts';
 import { type Staged, type View, type ViewVersion, Views } from '../../engine/views/views.ts';
 import { plural } from '../table.ts';
+import { assertHostsDeclare } from './hosts-declare.ts';
 import { type FreezeOptions, whileFrozen } from './freeze.ts';
 import { type RebuildOptions, rebuildPurpose, sayStaged } from '../rebuild/rebuild.ts';
 import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
@@ -40,7 +41,7 @@ export interface PromoteOptions extends RebuildOptions {
  * Makes a filled version current (REB-V2, REB-V3): catch up; freeze; when all hosts have seen the freeze, read every range
  * of the new version to an empty page; switch with one conditional write. The live hosts' leases don't move meanwhile, and
  * serve the new version from then on. May be stopped at any point and run again.
- * @throws UsageError `not-staged`, `not-caught-up`, `version-read`, `parked-in-new`; `position-lost`, `retention-passed`
+ * @throws UsageError `not-staged`, `not-caught-up`, `version-read`, `wrong-state`, `parked-in-new`; `position-lost`, `retention-passed`
  */
 export async function promote(options: PromoteOptions): Promise<Promoted> {
   const { services, loaded, spec, signal, readLagMs = 5_000, viewsRefreshMs = VIEWS_REFRESH_MS } = options;
@@ -56,6 +57,7 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
     return promoted(options.keepMs === 0 ? await keepNoLonger(views, loaded, spec.name) : view, spec.name, 0);
   }
   assertStillWritten(loaded.pipeline, all, spec.name, stagedOf(view, spec.name, spec.version));
+  await assertHostsDeclare(services, loaded, spec, signal);
   if (!options.evenParked) await assertNothingNewParked(view, spec, await placesOf(options).of(spec));
   await using staged = await StagedHosts.open({ ...options, purpose, resumes: true });
   do await staged.drained(signal);

@@ -38,6 +38,8 @@ const schema = z.object({
   startedAt: z.string(),
   /** The version of Millrace. */
   version: z.string(),
+  /** The name of its pipeline; absent: an earlier version of Millrace wrote it. */
+  pipeline: z.string().optional(),
   format: z.number().optional(),
   projections: z.array(
     z.object({
@@ -84,6 +86,8 @@ const schema = z.object({
 });
 export type HostStatus = z.output<typeof schema>;
 
+/** Four times the interval at which a host writes it: one that is silent for so long has died. */
+export const SILENT_MS = 120_000;
 export const STATUS_KEY = 'status';
 /** Seconds after which a host's last report expires. */
 export const STATUS_TTL = 86_400;

@@ -15,7 +15,8 @@ import {
 } from '../../pipeline/specs.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { listLetters } from '../../engine/dead-letters/letter-queries.ts';
-import { Views, type ViewsByName, pausedBy } from '../../engine/views/views.ts';
+import { pausedBy } from '../../engine/views/held.ts';
+import { Views, type ViewsByName } from '../../engine/views/views.ts';
 import type { Identity, Key, Version } from '../../feed/reading/change.ts';
 import { type LocatorDocument, locatorAt } from '../../kinds/locator.ts';
 import { projectionDatabase } from '../../runtime/place-containers.ts';

@@ -10,6 +10,7 @@ import { partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
 import { chooseProjection, findSink, splitId } from '../../procedures/projections/choose.ts';
 import { assertEndable, assertStillWritten } from '../../procedures/projections/still-written.ts';
+import { assertHostsDeclare } from '../../procedures/promote/hosts-declare.ts';
 import { backTables, keptTables } from '../../procedures/promote/back-tables.ts';
 import { filledTarget, swapSink } from '../../procedures/rebuild/rebuild-sink.ts';
 import { promote, assertFilled } from '../../procedures/promote/promote.ts';
@@ -44,8 +45,10 @@ export const projectionsPromote = defineOperation({
     back: flag('make the previous version current again, while hosts keep it'),
   }),
   plan: async ({ name, keep, back }, { workspace, signal }) => {
-    const { pipeline } = await workspace.pipeline();
-    const { state } = (await workspace.services()).global;
+    const loaded = await workspace.pipeline();
+    const { pipeline } = loaded;
+    const services = await workspace.services();
+    const { state } = services.global;
     const given = splitId(name);
     const all = (await new Views(state, pipeline.name).read()) ?? {};
     const view = all[given.name];
@@ -64,6 +67,7 @@ export const projectionsPromote = defineOperation({
       const spec = chooseKept(pipeline, name, view);
       if (view?.current?.version === spec.version) return { steps: [], ru: 0 };
       assertStillWritten(pipeline, all, given.name, keptOf(view, given.name, spec.version));
+      await assertHostsDeclare(services, loaded, spec, signal);
       const reads = new Set([...(view?.current?.reads ?? []), ...sourcesOf(spec)].map(({ container }) => container));
       return {
         steps: [
@@ -103,6 +107,7 @@ export const projectionsPromote = defineOperation({
       };
     }
     assertStillWritten(pipeline, all, given.name, staged);
+    await assertHostsDeclare(services, loaded, { ...given, version }, signal);
     const reads = [...new Set([...(current?.reads ?? []), ...staged.reads].map(({ container }) => container))];
     return {
       steps: [

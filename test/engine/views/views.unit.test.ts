@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { NO_VIEW, type View, type ViewVersion, viewHeldBy } from '../../../src/engine/views/views.ts';
+import { viewHeldBy } from '../../../src/engine/views/held.ts';
+import { NO_VIEW, type View, type ViewVersion } from '../../../src/engine/views/views.ts';
 
 const order = { container: 'Orders', type: 'order' };
 const version = (number: number, reads = [order]): ViewVersion => ({
@@ -9,9 +10,9 @@ const version = (number: number, reads = [order]): ViewVersion => ({
   reads,
 });
 const view = (more: Partial<View>): View => ({ ...NO_VIEW, current: version(1), ...more });
-const knows = (id: string): boolean => id === 'a@1';
+const known = new Set(['a@1']);
 const NOW = Date.parse('2026-01-01T00:00:00Z');
-const code = (views: Record<string, View>, of = order) => viewHeldBy(views, of, knows, NOW)?.message;
+const code = (views: Record<string, View>, of = order) => viewHeldBy(views, of, known, NOW)?.message;
 
 describe('a page waits', () => {
   it('a page waits for nothing while all is known and nothing is under way', () => {
@@ -54,5 +55,20 @@ describe('a page waits', () => {
 
   it('a page waits where this build does not know the current version', () => {
     expect(code({ a: view({ current: version(2) }) })).toBe('a@2 is current, and this pipeline does not declare it');
+    const hint = (views: Record<string, View>) => viewHeldBy(views, order, known, NOW)?.hint;
+    const previous = (keptUntil: string) => ({
+      ...version(1),
+      replacedAt: 'then',
+      readableUntil: 'later',
+      keptUntil,
+    });
+    const deploy = 'Deploy the code that declares version 2 of a to this host';
+    expect(hint({ a: view({ current: version(2), previous: previous('2026-01-01T01:00:00Z') }) })).toBe(
+      `${deploy}, or go back with \`millrace projections promote a --back\`. Nothing is lost meanwhile.`,
+    );
+    expect(hint({ a: view({ current: version(2), previous: previous('2025-12-31T23:00:00Z') }) })).toBe(
+      `${deploy}. Nothing is lost meanwhile.`,
+    );
+    expect(hint({ b: view({ current: version(2) }) })).toContain('taken out of the pipeline for good');
   });
 });

@@ -50,7 +50,14 @@ it('a host says every half minute what it is doing, and takes it back when it st
       },
     ],
   };
-  const writer = startStatusWriter({ services, host: 'worker-1', app: app as never, rates: new Rates(), clock });
+  const writer = startStatusWriter({
+    services,
+    host: 'worker-1',
+    pipeline: 'shop',
+    app: app as never,
+    rates: new Rates(),
+    clock,
+  });
   const said = () => readHostStatuses(services, signal);
   await vi.waitFor(
     async () =>
@@ -106,7 +113,14 @@ it('one whose words can’t be written goes on, and what others wrote there is p
   expect(await readHostStatuses(services, signal)).toEqual([]);
   emulator.faults({ rules: [{ container: 'millrace', status: 403 }] });
   const app = { stats: () => [], tenants: () => NONE, sources: () => [], failures: () => [], lags: async () => [] };
-  await startStatusWriter({ services, host: 'worker-1', app, rates: new Rates(), clock: new ManualClock() }).end();
+  await startStatusWriter({
+    services,
+    host: 'worker-1',
+    pipeline: 'shop',
+    app,
+    rates: new Rates(),
+    clock: new ManualClock(),
+  }).end();
   emulator.faults({});
   expect(await readHostStatuses(services, signal)).toEqual([]);
 });
@@ -121,6 +135,7 @@ it('the costliest tenants are added up over hosts, with their dead letters, and 
   ].map((tenants, n) =>
     startStatusWriter({
       services,
+      pipeline: 'shop',
       host: `worker-${n}`,
       app: {
         stats: () => [],

@@ -167,7 +167,13 @@ describe('doctor', () => {
         ),
       30_000,
     );
-    const { end } = startStatusWriter({ services: stage.services, host: 'live', app, rates: new Rates() });
+    const { end } = startStatusWriter({
+      services: stage.services,
+      host: 'live',
+      pipeline: 'versions',
+      app,
+      rates: new Rates(),
+    });
     const said = new RegExp(
       `This identity may not (read|write) in container Days: Failed by rule with 403. Give the identity the ${ROLE}`,
     );

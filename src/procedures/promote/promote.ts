@@ -5,7 +5,7 @@ import { type Staged, type View, type ViewVersion, Views } from '../../engine/vi
 import { plural } from '../table.ts';
 import { assertHostsDeclare } from './hosts-declare.ts';
 import { type FreezeOptions, whileFrozen } from './freeze.ts';
-import { type RebuildOptions, rebuildPurpose, sayStaged } from '../rebuild/rebuild.ts';
+import { type RebuildOptions, rebuildPurpose, sayReplaced, sayStaged } from '../rebuild/rebuild.ts';
 import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { type PipelinePlace, placesOf } from '../../runtime/places.ts';
@@ -140,6 +140,10 @@ export function stagedOf({ staged }: View, name: string, version: number): Stage
 export function assertFilled(view: View | undefined, name: string, version: number): asserts view is View {
   if (view?.current?.version === version && !view.staged) return;
   if (!view?.staged) {
+    if (view?.previous?.version === version) {
+      const { why, hint } = sayReplaced(view.previous, name);
+      throw operationsError('not-staged', `${projectionId({ name, version })} is not being built: ${why}`, { hint });
+    }
     const current = view?.current ? `version ${view.current.version} is current, and` : 'it was never built, and';
     throw operationsError('not-staged', `${name} has no version to promote: ${current} no other is being built`, {
       hint: `Build one first with \`millrace projections rebuild ${name}\`.`,

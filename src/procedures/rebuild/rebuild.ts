@@ -2,7 +2,8 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { type EmbedSpec, type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
 import { Fingerprints } from '../../engine/guard-fingerprints.ts';
-import { type Staged as StagedView, type View, Views, versionOf } from '../../engine/views/views.ts';
+import { type Previous, type Staged as StagedView, type View, Views, versionOf } from '../../engine/views/views.ts';
+import { isKept } from '../../engine/views/kept.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { ownReset, removeBuilt, resetting } from '../drop/drop.ts';
@@ -46,7 +47,7 @@ export const rebuildPurpose = (spec: ProjectionSpec): string => projectionId(spe
 /**
  * Fills a version that isn't current from history, archived documents included, into its own sink, beside the live hosts
  * and without side effects. May be stopped at any point and run again. It does not promote the version.
- * @throws UsageError `version-current`, `rebuild-under-way`, `sink-shared`, `exists`,
+ * @throws UsageError `version-current`, `rebuild-under-way`, `wrong-state`, `sink-shared`, `exists`,
  * `container-missing`
  */
 export const rebuild = (options: RebuildOptions): Promise<Rebuilt> =>
@@ -126,6 +127,10 @@ export function refuseVersion({ current, staged, previous }: View, spec: Project
       },
     );
   }
+  if (previous?.version === spec.version) {
+    const { why, hint } = sayReplaced(previous, spec.name);
+    throw sharedError('wrong-state', `${id} is built already: ${why}`, { hint });
+  }
   const shared = [current, previous].find(
     (other) => other?.container === spec.into.container && other.type === spec.into.type,
   );
@@ -135,6 +140,19 @@ export function refuseVersion({ current, staged, previous }: View, spec: Project
       `${id} writes ${spec.into.type} in ${spec.into.container}, but version ${shared.version} already writes there`,
     );
   }
+}
+
+/** Where a version stands that another one replaced, and what can be done with it. */
+export function sayReplaced(previous: Previous, name: string): { readonly why: string; readonly hint: string } {
+  if (isKept(previous, Date.now()))
+    return {
+      why: `hosts keep it until ${previous.keptUntil}`,
+      hint: `\`millrace projections promote ${name} --back\` makes it current again until then.`,
+    };
+  return {
+    why: `it was replaced at ${previous.replacedAt}, and hosts no longer keep it`,
+    hint: `Declare a higher version and rebuild that. Or remove this one with \`millrace projections drop ${projectionId({ name, version: previous.version })}\`, and rebuild it.`,
+  };
 }
 
 /** Documents of an earlier attempt would count as correct, so a new rebuild needs an empty sink. */

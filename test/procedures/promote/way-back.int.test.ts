@@ -224,6 +224,35 @@ describe(`a way back (seed ${SEED})`, () => {
     vi.unstubAllEnvs();
   });
 
+  it('a version that was replaced is neither promoted nor rebuilt: how it becomes current again is said, until when, and what else there is', async () => {
+    for (const [key, value] of Object.entries(stage.env)) vi.stubEnv(key, value);
+    const app = await start('one');
+    await stage.container('Orders').items.upsert(order('o1', 1));
+    await app.drained(signal);
+    await promoted('summaries@2');
+    await promoteBack(opts('summaries@1'));
+    const until = (await view('summaries'))?.previous?.keptUntil ?? '';
+    const go = async (...args: string[]) =>
+      cli(['projections', ...args, '--pipeline', VERSIONS, '--dry-run']).then(({ stderr }) => stderr);
+    const refused = async (said: string, hint: string) => {
+      for (const name of ['summaries', 'summaries@2'])
+        for (const verb of ['promote', 'rebuild']) {
+          const words = await go(verb, name);
+          expect(words).toContain(said);
+          expect(words).toContain(hint);
+        }
+      await expect(promote(opts('summaries@2'))).rejects.toMatchObject({ code: 'not-staged' });
+      await expect(rebuild(opts('summaries@2'))).rejects.toMatchObject({ code: 'wrong-state' });
+    };
+    await refused(
+      `hosts keep it until ${until}`,
+      '`millrace projections promote summaries --back` makes it current again',
+    );
+    await promote({ ...opts('summaries@1'), keepMs: 0 });
+    await refused('hosts no longer keep it', '`millrace projections drop summaries@2`');
+    vi.unstubAllEnvs();
+  });
+
   it('a way back is refused while only the kept version has parked a change', async () => {
     const app = await start('one');
     await stage.container('Orders').items.upsert(order('o1', 1));

@@ -14,8 +14,10 @@ useStage({ folder: TENANTS }, async (opened) => {
   await stage.container('Orders').items.upsert(order('o4', { storeId: 's9' }));
 });
 
-const backfill = (...args: string[]) =>
-  cli(['tenants', 'backfill', '--container', 'Orders', ...args, '--pipeline', TENANTS]);
+const backfill = (...args: string[]) => {
+  const container = args.includes('--container') ? [] : ['--container', 'Orders'];
+  return cli(['tenants', 'backfill', ...container, ...args, '--pipeline', TENANTS]);
+};
 const FROM = ['--from', 'Customers.storeId', '--by', 'customerId'];
 
 it('a backfill shows what it would do, and changes nothing', async () => {

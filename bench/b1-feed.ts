@@ -34,9 +34,9 @@ export const b1: Benchmark = {
       apply: async () => {},
     };
     const figures: Figure[] = [];
-    for (const [how, checkpointMs] of [
-      ['a checkpoint a page', 0],
-      [`one each ${CHECKPOINT_MS / 1000} s, as hosts do`, CHECKPOINT_MS],
+    for (const [how, checkpointMs, least] of [
+      ['a checkpoint a page', 0, 0.92],
+      [`one each ${CHECKPOINT_MS / 1000} s, as hosts do`, CHECKPOINT_MS, 1],
     ] as const) {
       const { ratio, ours, theirs } = await ratios(5, async () => {
         const raw = DOCUMENTS / (await seconds(() => pull(source, DOCUMENTS)));
@@ -46,7 +46,7 @@ export const b1: Benchmark = {
         return [own, raw];
       });
       figures.push(
-        atLeast(`processor ÷ raw pull: ${how}`, ratio, 0.8),
+        atLeast(`processor ÷ raw pull: ${how}`, ratio, least),
         plain('processor', ours, 'documents/s'),
         plain('raw pull', theirs, 'documents/s'),
       );

@@ -19,7 +19,7 @@ export const b11: Benchmark = {
       await rate(stage, `clean-${round}`, () => false),
     ]);
     return [
-      atLeast('0.1 % poison ÷ clean', one.ratio, 0.9),
+      atLeast('0.1 % poison ÷ clean', one.ratio, 0.95),
       plain('with poison', one.ours, 'changes/s'),
       await attempts(),
     ];

@@ -115,7 +115,7 @@ async function measure(stage: Stage, connectionString: string) {
   const after = await contents(source);
   const different = [...before].filter(([key, json]) => after.get(key) !== json).length + after.size - before.size;
   return [
-    atLeast('projections verify ÷ raw pull', hot.ratio, 0.5),
+    atLeast('projections verify ÷ raw pull', hot.ratio, 0.7),
     plain('the same with an archive, all hot', history.ratio, '×'),
     plain('archive verify ÷ raw pull', cold.ratio, '×'),
     plain('raw pull', hot.theirs, 'documents/s'),

@@ -14,7 +14,7 @@ export const b2: Benchmark = {
   title: 'copy with version guard ÷ one awaited upsert a change, and ÷ the same 32-way',
   run: async () => {
     await using stage = await openStage();
-    const shared = await compare(stage, 'shared', (index) => `s${index % 100}`, 10, 3);
+    const shared = await compare(stage, 'shared', (index) => `s${index % 100}`, 20, 8);
     const own = await compare(stage, 'own', (index) => `s${index}`, 4, 1);
     return [...shared, ...own];
   },

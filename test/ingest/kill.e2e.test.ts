@@ -41,6 +41,7 @@ it(
     };
     try {
       const expected = new Set<string>();
+      let nonsense = 0;
       const sending = async (): Promise<void> => {
         const producer = new EventHubProducerClient(hubs.connectionString, 'device-readings');
         let batch = await producer.createBatch();
@@ -49,6 +50,7 @@ it(
           if (!('hub' in step) || sent++ === EVENTS) break;
           const { tenant, site, device, at, celsius } = step.send.body as Record<string, unknown>;
           if (typeof celsius === 'number') expected.add(JSON.stringify([tenant, site, device, at]));
+          else nonsense += 1;
           if (batch.count === 100 || !batch.tryAdd({ body: step.send.body })) {
             await producer.sendBatch(batch);
             batch = await producer.createBatch();
@@ -72,8 +74,8 @@ it(
       }
       await sent;
       await using last = start('--once');
-      // The nonsense is parked, and needs a person.
-      expect([(await last.ended).code, last.stderr]).toEqual([1, expect.anything()]);
+      // Nonsense is parked, and needs a person. One seed of ten has none.
+      expect([(await last.ended).code, last.stderr]).toEqual([nonsense > 0 ? 1 : 0, expect.anything()]);
       const { resources } = await readings.items
         .query<string[]>("SELECT VALUE [c.tenantId, c.siteId, c.deviceId, c.id] FROM c WHERE c.type = 'reading'")
         .fetchAll();

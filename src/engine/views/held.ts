@@ -1,5 +1,6 @@
 // What must wait: changes that a version needs which this pipeline lacks, which is being promoted, or whose projection is paused.
 import { MillraceError } from '../../base/errors.ts';
+import { same } from '../../pipeline/declaration.ts';
 import { type SourceRef, projectionId } from '../../pipeline/specs.ts';
 import { ENGINE_ERRORS } from '../errors.ts';
 import { isKept } from './kept.ts';
@@ -38,7 +39,7 @@ export function viewHeldBy(
   now: number,
 ): ViewsHeld | undefined {
   const reads = (what: { readonly reads?: readonly SourceRef[] } | null): boolean =>
-    what?.reads?.some(({ container, type }) => container === of.container && type === of.type) ?? false;
+    what?.reads?.some((one) => same(one, of)) ?? false;
   const isFrozen = (what: { readonly frozenUntil?: string } | null): boolean =>
     now < Date.parse(what?.frozenUntil ?? '');
   for (const [name, { current, staged, previous, paused }] of Object.entries(views)) {

@@ -210,7 +210,7 @@ export class Supervisor {
         this.#read = page.next;
         const { position } = this.#window;
         const open = this.#accepted.filter(({ next }) => lsnOf(next) > lsnOf(position));
-        const written = Math.min(...page.changes.map(({ at }) => at));
+        const written = page.changes.reduce((oldest, { at }) => Math.min(oldest, at), Infinity);
         this.#accepted = [...open, { next: page.next, at: this.#options.clock.monotonic(), written }];
         this.#window.offer(page);
       }

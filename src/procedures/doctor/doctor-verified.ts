@@ -2,15 +2,7 @@ import type { Context } from '../context.ts';
 import { plural } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { faultsOf, readArchiveVerified, sayArchiveVerified } from '../archive/verified.ts';
-import {
-  type Verified,
-  isAgainstRight,
-  readAgainst,
-  readDiffering,
-  readVerified,
-  sayAgainst,
-  verifiedName,
-} from '../verify/verified.ts';
+import { type Verified, isAgainstRight, readAgainst, readLast, sayAgainst, verifiedName } from '../verify/verified.ts';
 import { type DoctorFinding, bad, doubtful, good } from './finding.ts';
 
 /** Verify each week; a day is left for it to run. */
@@ -21,11 +13,7 @@ export async function verification(
   { pipeline }: LoadedPipeline,
 ): Promise<DoctorFinding[]> {
   const own = verifiedName(pipeline, place);
-  const [whole, sample, wrong] = await Promise.all([
-    readVerified(state, own, 'whole'),
-    readVerified(state, own, 'sample'),
-    readDiffering(state, pipeline.name, own),
-  ]);
+  const { whole, sample, differing: wrong } = await readLast(state, pipeline.name, own);
   const remedy = 'Run `millrace projections verify`, each week for example.';
   const last = whole ?? sample;
   if (!last) return [doubtful('verification', 'the projections have not been verified yet', remedy)];

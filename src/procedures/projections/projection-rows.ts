@@ -45,7 +45,7 @@ export const projectionRowOf = (spec: ProjectionSpec, views: ViewsByName | undef
   state: projectionStateOf(spec, views),
 });
 
-const named = ({ container, type }: SourceRef): string => `${container}/${type}`;
+export const named = ({ container, type }: SourceRef): string => `${container}/${type}`;
 
 function withOf(spec: ProjectionSpec): string[] {
   if (spec.kind === 'copy') return spec.joins.map(({ name, of }) => `${name}: ${named(of)}`);

@@ -1,17 +1,16 @@
 // Whether what a declaration reads is still written: a version that ends leaves its container as it is, and what is derived
 // from that stands still, without an error anywhere.
+import { same } from '../../pipeline/declaration.ts';
 import { isProjection } from '../../pipeline/kind-facts.ts';
 import { feedReaders, sourcesOf } from '../../pipeline/pipeline.ts';
 import { type DerivedSpec, type Pipeline, type SourceRef, projectionId } from '../../pipeline/specs.ts';
 import { isKept } from '../../engine/views/kept.ts';
 import { NO_VIEW, type ViewVersion, type ViewsByName } from '../../engine/views/views.ts';
 import { operationsError } from '../errors.ts';
+import { splitId } from './choose.ts';
+import { named } from './projection-rows.ts';
 
 type Written = SourceRef & { readonly name: string; readonly version: number };
-
-const isSame = (one: SourceRef, other: SourceRef): boolean =>
-  one.container === other.container && one.type === other.type;
-const said = ({ container, type }: SourceRef): string => `${container}/${type}`;
 
 /** Hosts apply changes to it, or will: it is being built. What has no versions side by side is always applied. */
 const isRun = (spec: DerivedSpec, views: ViewsByName): boolean => {
@@ -37,15 +36,15 @@ export function refuseRead(
   next?: ViewVersion | null,
   counts: (spec: DerivedSpec, views: ViewsByName) => boolean = () => true,
 ): void {
-  if (next && isSame(next, ended)) return;
+  if (next && same(next, ended)) return;
   const reader = feedReaders(pipeline).find(
-    (spec) => counts(spec, views) && sourcesOf(spec).some((of) => isSame(of, ended)),
+    (spec) => counts(spec, views) && sourcesOf(spec).some((of) => same(of, ended)),
   );
   if (!reader) return;
   const unlike = next ? `, and ${projectionId({ name: ended.name, version: next.version })} does not` : '';
   throw operationsError(
     'version-read',
-    `${projectionId(reader)} reads ${said(ended)}, which ${projectionId(ended)} writes${unlike}`,
+    `${projectionId(reader)} reads ${named(ended)}, which ${projectionId(ended)} writes${unlike}`,
     next ? { hint: wayOf(reader, ended, next, views) } : {},
   );
 }
@@ -55,17 +54,17 @@ function wayOf(reader: DerivedSpec, ended: SourceRef, next: SourceRef, views: Vi
   const { name } = reader;
   const verb = (what: string): string => `\`millrace projections ${what}\``;
   if (!isProjection(reader))
-    return `Let ${name} read ${said(next)} instead, and deploy that first. Then run this command again.`;
+    return `Let ${name} read ${named(next)} instead, and deploy that first. Then run this command again.`;
   const { staged, previous } = views[name] ?? NO_VIEW;
-  const others = (of: ViewVersion | null): of is ViewVersion => of?.reads.some((one) => isSame(one, ended)) === false;
+  const others = (of: ViewVersion | null): of is ViewVersion => of?.reads.some((one) => same(one, ended)) === false;
   if (staged?.version === reader.version)
-    return `Drop it with ${verb(`drop ${projectionId(reader)}`)}, and build one that reads ${said(next)}. Then run this command again.`;
+    return `Drop it with ${verb(`drop ${projectionId(reader)}`)}, and build one that reads ${named(next)}. Then run this command again.`;
   if (previous?.version === reader.version)
     return `Hosts keep it until ${previous.keptUntil}; ${verb(`promote ${name} --keep 0`)} ends that earlier. Then run this command again.`;
   if (others(staged)) return `Promote ${name}@${staged.version} first: ${verb(`promote ${name}`)}.`;
   if (others(previous) && isKept(previous, Date.now()))
     return `Go back to ${name}@${previous.version} first: ${verb(`promote ${name} --back`)}.`;
-  return `First declare a version of ${name} that reads ${said(next)}, deploy it, and run ${verb(`rebuild ${name}`)}, then ${verb(`promote ${name}`)}.`;
+  return `First declare a version of ${name} that reads ${named(next)}, deploy it, and run ${verb(`rebuild ${name}`)}, then ${verb(`promote ${name}`)}.`;
 }
 
 /** What only a version that was replaced has written; `until`: hosts keep that version so long, and write it meanwhile. */
@@ -86,14 +85,14 @@ export function unwrittenOf(
 ): Unwritten | undefined {
   const all = Object.entries(views);
   for (const of of reads) {
-    if (all.some(([, { current, staged }]) => [current, staged].some((one) => one && isSame(one, of)))) continue;
-    const [name, { previous } = NO_VIEW] = all.find(([, view]) => view.previous && isSame(view.previous, of)) ?? [];
+    if (all.some(([, { current, staged }]) => [current, staged].some((one) => one && same(one, of)))) continue;
+    const [name, { previous } = NO_VIEW] = all.find(([, view]) => view.previous && same(view.previous, of)) ?? [];
     if (name !== undefined && previous) {
       const until = isKept(previous, Date.now()) ? previous.keptUntil : undefined;
       return { of, by: projectionId({ name, version: previous.version }), until };
     }
     const older = projections.find(
-      (spec) => isSame(spec.into, of) && spec.version < (views[spec.name]?.current?.version ?? 0),
+      (spec) => same(spec.into, of) && spec.version < (views[spec.name]?.current?.version ?? 0),
     );
     if (older) return { of, by: projectionId(older) };
   }
@@ -127,11 +126,11 @@ export function assertEndable(pipeline: Pipeline, views: ViewsByName, name: stri
 
 export const sayUnwritten = ({ of, by, until }: Unwritten): string =>
   until === undefined
-    ? `reads ${said(of)}, which ${by} wrote and no version writes any more: it stands still`
-    : `reads ${said(of)}, which ${by} alone writes, and hosts keep that until ${until}`;
+    ? `reads ${named(of)}, which ${by} wrote and no version writes any more: it stands still`
+    : `reads ${named(of)}, which ${by} alone writes, and hosts keep that until ${until}`;
 
 export function readAnother(name: string, { by }: Unwritten, views: ViewsByName): string {
-  const current = views[by.split('@')[0] ?? by]?.current;
-  const other = current ? said(current) : 'another source';
+  const current = views[splitId(by).name]?.current;
+  const other = current ? named(current) : 'another source';
   return `Declare a version of ${name} that reads ${other}, deploy it, and run \`millrace projections rebuild ${name}\`, then \`millrace projections promote ${name}\`.`;
 }

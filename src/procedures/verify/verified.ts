@@ -121,22 +121,27 @@ export async function recordVerified(
 export const readVerified = (state: Container, pipeline: string, kind: StoredKind): Promise<Verified | undefined> =>
   readLeniently(state.item(idOf(pipeline, kind), VERIFICATION_KEY), schema);
 
-/**
- * The last verifications that found differences in something that is still current. A sample counts no more once all
- * documents were right after it.
- */
-export async function readDiffering(
-  state: Container,
-  pipeline: string,
-  own: string,
-): Promise<{ readonly kind: VerifiedKind; readonly result: Verified }[]> {
-  const [views, ...last] = await Promise.all([
+/** The last verifications. */
+interface LastVerified {
+  readonly whole: Verified | undefined;
+  readonly sample: Verified | undefined;
+  /**
+   * Those that found differences in something that is still current. A sample counts no more once all documents were right
+   * after it.
+   */
+  readonly differing: readonly { readonly kind: VerifiedKind; readonly result: Verified }[];
+}
+
+export async function readLast(state: Container, pipeline: string, own: string): Promise<LastVerified> {
+  const [views, whole, sample] = await Promise.all([
     new Views(state, pipeline).read(),
-    ...VERIFIED_KINDS.map(async (kind) => readVerified(state, own, kind)),
+    readVerified(state, own, 'whole'),
+    readVerified(state, own, 'sample'),
   ]);
-  const right = last[0]?.different === 0 ? last[0].at : '';
-  return VERIFIED_KINDS.flatMap((kind, n) => {
-    const result = last[n];
+  const last = { whole, sample };
+  const right = whole?.different === 0 ? whole.at : '';
+  const differing = VERIFIED_KINDS.flatMap((kind) => {
+    const result = last[kind];
     if (!result || result.different === 0 || result.at <= right) return [];
     // Of more than a thousand the others may be in any.
     const replaced = Object.entries(result.differences).reduce(
@@ -145,6 +150,7 @@ export async function readDiffering(
     );
     return replaced >= result.different ? [] : [{ kind, result }];
   });
+  return { ...last, differing };
 }
 
 /** Nothing differs, and a function refuses no source document. */

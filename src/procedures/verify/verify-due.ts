@@ -38,7 +38,7 @@ import {
   examplesOfDifferences,
   isAgainstRight,
   movedLeft,
-  readDiffering,
+  readLast,
   readVerified,
   recordVerified,
   sayAgainst,
@@ -183,7 +183,7 @@ export async function readStanding(
   done: readonly DueVerification[],
 ): Promise<DueVerification[]> {
   const { schedule, state, name, own } = await scheduled(workspace);
-  const [differing, archived] = await Promise.all([readDiffering(state, name, own), readArchiveVerified(state, own)]);
+  const [{ differing }, archived] = await Promise.all([readLast(state, name, own), readArchiveVerified(state, own)]);
   const faulty = archived && faultsOf(archived) > 0 ? [{ kind: 'archive', result: archived } as const] : [];
   return [...differing, ...faulty]
     .filter(({ kind }) => !done.some((one) => one.kind === kind && one.result))

@@ -96,7 +96,7 @@ export const projectionsPromote = defineOperation({
     const { version } = chooseStaged(pipeline, name, view);
     assertFilled(view, given.name, version);
     const { current, staged, previous } = view;
-    // It is current already. A run removes what one that died has left, and ends the grace if it is told to.
+    // It is current already. A run removes what one that died has left, and ends the grace by --keep 0.
     if (!staged) {
       const ends = keep === '0' && previous && isApplied(previous, Date.now());
       if (ends) assertEndable(pipeline, all, given.name);

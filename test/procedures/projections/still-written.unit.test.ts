@@ -40,7 +40,7 @@ const refusal = (of: Pipeline, views: Record<string, View>, next: ViewVersion): 
 const rows = { rows: view(version(1, 'One', 'Source')) };
 const next = version(2, 'Two', 'Source');
 
-it('a reader of what ends is named, whatever it reads it for', () => {
+it('a reader of what ends is named, for each way to read', () => {
   const named = (more: object, views: Record<string, View> = {}) =>
     refusal(pipeline(more), { ...rows, ...views }, next);
   const sums = copy('sums', 'Sums', 'Other', ['One']);
@@ -87,7 +87,7 @@ it('nothing ends where the next version writes the same, where none was current,
   expect(refusal(declared, { rows: kept, ...sums }, version(1, 'One', 'Source'))).toBeUndefined();
 });
 
-it('what no version writes any more is told from what an application writes, and from what is built later', () => {
+it('what no version writes any more is neither what an application writes, nor what is built later', () => {
   const declared = pipeline({ projections: [copy('rows', 'One', 'Source'), copy('rows', 'Three', 'Source', [], 3)] });
   const views = { rows: view(next, { previous: replaced(version(1, 'One'), '2020-01-01T00:00:00Z') }) };
   const of = (container: string, stored: Record<string, View> = views) =>

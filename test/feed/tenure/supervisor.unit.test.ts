@@ -12,6 +12,7 @@ import { ManualClock } from '../../support/clock.ts';
 
 const LEASE: Lease = { id: 'P..0', token: '0', range: { min: '', max: 'FF' }, owner: 'me', etag: '"0"' };
 const POLL_MS = 100;
+const CHECKPOINT_MS = 500;
 
 interface Supervising extends Partial<Pick<SupervisorOptions, 'stallMs'>> {
   readonly clock?: ManualClock;
@@ -19,14 +20,27 @@ interface Supervising extends Partial<Pick<SupervisorOptions, 'stallMs'>> {
   readonly handle?: Handle;
   /** When a second transaction comes, and the time of its change; undefined: it has none for this reader. */
   readonly second?: { readonly comes: number; readonly at?: number };
+  /** Instead: transactions of so many changes, one each so many milliseconds. */
+  readonly steady?: { readonly changes: number; readonly everyMs: number };
 }
 
 /** A lease whose feed begins with one change; a read takes `readMs` and a handler `handlerMs`. */
 function supervise(readMs: number, handlerMs: number, options: Supervising = {}) {
-  const { clock = new ManualClock(), handle = () => clock.sleep(handlerMs), stallMs = 60_000, second } = options;
-  const kept = (lease: Lease): Promise<Lease> => Promise.resolve(lease);
+  const {
+    clock = new ManualClock(),
+    handle = () => clock.sleep(handlerMs),
+    stallMs = 60_000,
+    second,
+    steady,
+  } = options;
+  const written: number[] = [];
+  const kept = (lease: Lease): Promise<Lease> => {
+    written.push(clock.monotonic());
+    return Promise.resolve(lease);
+  };
   const done = (): Promise<void> => Promise.resolve();
   const store = { renew: kept, release: done, read: kept, takeOver: kept, handOver: done };
+  const beganAt = clock.monotonic();
   const begun: number[] = [];
   const version = { epoch: 1, lsn: 1, etag: '"1"' };
   const change: Change = { container: 'c', type: 'item', key: ['k'], id: 'i', version, at: 0, op: 'upsert' };
@@ -36,6 +50,16 @@ function supervise(readMs: number, handlerMs: number, options: Supervising = {})
       const readAt = clock.monotonic();
       begun.push(readAt);
       await clock.sleep(readMs);
+      if (steady) {
+        const lsn = Math.floor((readAt - beganAt) / steady.everyMs);
+        const transactions = lsn - Math.max(0, lsnOf(from));
+        if (transactions === 0) return { changes: [], next: from, range, charge: 1, readAt };
+        const changes = Array.from({ length: steady.changes * transactions }, () => ({
+          ...change,
+          version: { ...version, lsn },
+        }));
+        return { changes, next: `"${lsn}"`, range, charge: 1, readAt };
+      }
       if (second && lsnOf(from) === 1 && readAt >= second.comes) {
         const { at } = second;
         const changes = at === undefined ? [] : [{ ...change, version: { ...version, lsn: 2 }, at }];
@@ -46,7 +70,7 @@ function supervise(readMs: number, handlerMs: number, options: Supervising = {})
     },
     resolve: () => Promise.resolve(''),
   };
-  const times = { renewMs: 1_000, expirationMs: 240_000 };
+  const times = { renewMs: 1_000, expirationMs: 240_000, checkpointMs: CHECKPOINT_MS };
   const tenure = new LeaseTenure(LEASE, clock.monotonic(), { container: 'c', store, clock, ...times });
   const stop = new AbortController();
   const supervisor = new Supervisor(
@@ -81,7 +105,7 @@ function supervise(readMs: number, handlerMs: number, options: Supervising = {})
     await ended;
     await tenure.end(false);
   };
-  return { begun, supervisor, tenure, pass, end };
+  return { begun, written, supervisor, tenure, pass, end };
 }
 
 /** From the read that found nothing first to the next, and so on. */
@@ -119,6 +143,22 @@ it.each([
   await pass(1_100);
   await end();
 });
+
+it.each([
+  ['many', POLL_MS / 4, 20, CHECKPOINT_MS],
+  ['few', POLL_MS, 3, POLL_MS],
+])(
+  'where %s changes came, a supervisor asks again %i ms after the last question',
+  async (_title, ms, changes, writeMs) => {
+    const { begun, written, pass, end } = supervise(1, 0, { steady: { changes, everyMs: 20 } });
+    await pass(5_000);
+    const pauses = intervals(begun).filter((pause) => pause > 2);
+    expect(new Set(pauses)).toEqual(new Set([ms]));
+    // A feed that isn't idle stores its checkpoint when it is due.
+    expect(written.length).toBeLessThanOrEqual(5_000 / writeMs + 1);
+    await end();
+  },
+);
 
 it('a supervisor asks one question after the other where one takes longer than the poll delay', async () => {
   const { begun, pass, end } = supervise(150, 0);

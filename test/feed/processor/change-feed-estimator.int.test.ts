@@ -49,6 +49,8 @@ it('a processor estimates its own lag, before its start, while it is behind, and
   });
   closed = true;
   emulator.split('d/c');
+  // What is written before the lease is split is shared by the parts, and estimated (PROC-L5c).
+  await until(async () => expect((await estimator.current()).leases).toHaveLength(2));
   await write(5, 12);
   await until(async () => expect(await estimator.current()).toMatchObject({ changes: 7, complete: true }));
   gate.resolve();

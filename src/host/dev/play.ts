@@ -11,7 +11,7 @@ import { planStorage } from '../../procedures/archive/open.ts';
 import { planModel } from '../../procedures/apply/apply.ts';
 import type { Context } from '../../procedures/context.ts';
 import { VERIFICATION_KEY } from '../../procedures/verify/verified.ts';
-import { verifyEvery } from '../../procedures/verify/against.ts';
+import { verifyEvery } from '../../procedures/verify/verify-every.ts';
 import type { Verification } from '../../procedures/verify/verify.ts';
 import { migrateTables } from '../../procedures/sql/migrate.ts';
 import { ageText, plural } from '../../procedures/table.ts';

@@ -4,7 +4,7 @@ import type { Settings } from '../../base/settings.ts';
 import { once } from '../../base/once.ts';
 import { partOf, shardedContainers } from '../../pipeline/places.ts';
 import { planModel } from '../../procedures/apply/apply.ts';
-import { verifyEvery } from '../../procedures/verify/against.ts';
+import { verifyEvery } from '../../procedures/verify/verify-every.ts';
 import type { Verification } from '../../procedures/verify/verify.ts';
 import { type ShardMap, ShardMapManager } from '../../shards/index.ts';
 import { inPlaces, openShardMap, placesOf, useManager } from '../../runtime/places.ts';

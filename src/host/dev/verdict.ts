@@ -2,7 +2,7 @@
 import { styleText } from 'node:util';
 import { systemClock } from '../../base/clock.ts';
 import { recordVerified, verifiedName, verifiedOf } from '../../procedures/verify/verified.ts';
-import { verifyEvery } from '../../procedures/verify/against.ts';
+import { verifyEvery } from '../../procedures/verify/verify-every.ts';
 import { type Verification, type VerifyOptions, formatVerification } from '../../procedures/verify/verify.ts';
 import type { Screen } from '../../procedures/screen.ts';
 import { plural } from '../../procedures/table.ts';

@@ -35,12 +35,10 @@ import { type SettleOptions, lasting } from './until-stable.ts';
 import {
   type AgainstResult,
   type RefusedDocument,
-  type Untried,
   type Verification,
   NOTHING,
   selectionOf,
   summary,
-  verify,
 } from './verify.ts';
 import { readTypes } from './whole-reading.ts';
 
@@ -254,7 +252,7 @@ async function lookAgainst(
 }
 
 /** What a projection reads, by `Container/type`. */
-async function sourcesRead(loaded: Verified, services: Services, spec: ProjectionSpec, options: SettleOptions) {
+export async function sourcesRead(loaded: Verified, services: Services, spec: ProjectionSpec, options: SettleOptions) {
   const { signal, screen, readLagMs, settings } = options;
   return readTypes(sourcesOf(spec), {
     ...loaded,
@@ -266,24 +264,6 @@ async function sourcesRead(loaded: Verified, services: Services, spec: Projectio
   });
 }
 
-/** `verify`, and what the versions refuse that are declared and not current: their code first runs in a rebuild. */
-export async function verifyEvery(given: Verified, services: Services, options: SettleOptions): Promise<Verification> {
-  const verification = await verify(given, services, options);
-  const untried: Untried[] = [];
-  const { loaded = given, kept = [] } = (await selectionOf(given, services, {})) ?? {};
-  for (const spec of loaded.pipeline.projections.filter((one) => !kept.includes(one))) {
-    const documents = await sourcesRead(loaded, services, spec, options);
-    const refused = new Map<Doc, unknown>();
-    recompute(spec, (of) => documents.get(nameOf(of)) ?? [], loaded.pipeline.sources, {
-      keyPaths: keyPathsOf(loaded.model, spec.into.container),
-      refused: (doc, cause) => refused.set(doc, cause),
-    });
-    const [first] = refusedOf(refused, documents, loaded.model);
-    if (first) untried.push({ projection: projectionId(spec), refused: refused.size, first });
-  }
-  return { ...verification, ...(untried.length > 0 && { untried }) };
-}
-
 /** Removes the paths that a document has, up to a `*`. */
 function removeKnown(paths: Set<string>, doc: Doc): void {
   for (const path of paths) {
@@ -293,7 +273,7 @@ function removeKnown(paths: Set<string>, doc: Doc): void {
 }
 
 /** The documents among those read that a function refuses. */
-function refusedOf(
+export function refusedOf(
   refused: ReadonlyMap<Doc, unknown>,
   documents: ByType,
   model: LoadedPipeline['model'],

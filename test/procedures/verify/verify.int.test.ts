@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Container } from '@azure/cosmos';
-import { verifyEvery } from '../../../src/procedures/verify/against.ts';
+import { verifyEvery } from '../../../src/procedures/verify/verify-every.ts';
 import { type VerifyOptions, isVerified, verify } from '../../../src/procedures/verify/verify.ts';
 import { cli } from '../../cli/cli.ts';
 import { Random } from '../../support/random.ts';

@@ -88,6 +88,8 @@ export class Broker {
   async listen(port: number, host: string): Promise<number> {
     const server = this.#container.listen({ port, host });
     server.on('connection', (socket) => {
+      // Else a second small answer waits until the client has acknowledged the first, 40 ms.
+      socket.setNoDelay(true);
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
       socket.on('error', () => undefined);

@@ -55,14 +55,14 @@ export async function startDevJobs({ folder, workspace, screen, registry }: DevJ
   };
   const pass = async (socket: Socket): Promise<void> => {
     const { store } = await started();
-    const behind = connect(Number(new URL(store.url).port), '127.0.0.1');
+    const behind = connect({ port: Number(new URL(store.url).port), host: '127.0.0.1', noDelay: true });
     behind.on('error', () => socket.destroy());
     socket.once('close', () => behind.destroy());
     behind.once('close', () => socket.destroy());
     socket.pipe(behind).pipe(socket);
   };
   const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
+  const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined);
     socket.once('close', () => sockets.delete(socket));

@@ -2,12 +2,16 @@ import { hash } from 'node:crypto';
 
 /** JSON with object keys in order and without `undefined`: equal values give equal text. */
 export function canonical(value: unknown): string {
-  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
+  // Keys and identities are such lists: JSON.stringify takes a third of the time.
+  if (hasNoKeys(value)) return JSON.stringify(value) ?? 'null';
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  const entries = Object.entries(value).filter(([, member]) => member !== undefined);
+  const entries = Object.entries(value as object).filter(([, member]) => member !== undefined);
   entries.sort(([a], [b]) => (a < b ? -1 : 1));
   return `{${entries.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
 }
+
+const hasNoKeys = (value: unknown): boolean =>
+  value === null || typeof value !== 'object' || (Array.isArray(value) && value.every(hasNoKeys));
 
 /** SHA-256 of the canonical form, base64url, 43 characters: safe in a Cosmos DB id. */
 export const digest = (value: unknown): string => hash('sha256', canonical(value), 'base64url');

@@ -25,4 +25,5 @@ export function roundedIn(value: unknown, path = ''): string | undefined {
 }
 
 /** A name as part of a JSON pointer. */
-export const pointerPart = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
+export const pointerPart = (name: string): string =>
+  /[~/]/.test(name) ? name.replaceAll('~', '~0').replaceAll('/', '~1') : name;

@@ -11,7 +11,7 @@ const REMEMBERED = 10_000;
 
 export class StablePlaces {
   readonly #projection: string;
-  readonly #known = new LRUCache<string, ReadonlySet<string>>({ max: REMEMBERED });
+  readonly #known = new LRUCache<string, readonly string[]>({ max: REMEMBERED });
 
   constructor(projection: string) {
     this.#projection = projection;
@@ -23,8 +23,8 @@ export class StablePlaces {
    */
   assert({ container, key, id }: Change, places: readonly SinkPlace[], counts: boolean): void {
     const document = canonical([container, key, id]);
-    const now = new Set(places.map(placeId));
-    const left = [...(this.#known.get(document) ?? [])].find((place) => !now.has(place));
+    const now = places.map(placeId);
+    const left = this.#known.get(document)?.find((place) => !now.includes(place));
     if (left !== undefined)
       throw projectionsError('place-changed', `${this.#projection} is \`stable\`, but the document has left ${left}`, {
         hint: `Declare a new version of it without \`stable\`, and build that one. \`millrace projections verify --repair\` corrects what documents have left behind.`,

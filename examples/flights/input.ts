@@ -48,11 +48,11 @@ export async function* load({ seed }: LoadOptions): AsyncGenerator<Step, void, u
     yield { container: 'Flights', upsert: { ...flight } };
 }
 
-/** Takes a random one of those not yet taken to the end, until all are. */
+/** Swaps a random one of those not yet taken with the last of them, until all are. */
 function shuffled<T>(list: T[], order: () => number): T[] {
   for (let last = list.length - 1; last > 0; last--) {
-    const [taken] = list.splice(Math.floor(order() * (last + 1)), 1);
-    if (taken !== undefined) list.push(taken);
+    const at = Math.floor(order() * (last + 1));
+    [list[at], list[last]] = [list[last] as T, list[at] as T];
   }
   return list;
 }

@@ -1,4 +1,5 @@
 import { isObject } from './json.ts';
+import { pointerPart } from './json-pointer.ts';
 
 /** Beyond this no 64-bit integer lies, so a whole number there was written as a double. */
 const LARGEST = 2 ** 64;
@@ -23,7 +24,3 @@ export function roundedIn(value: unknown, path = ''): string | undefined {
   }
   return undefined;
 }
-
-/** A name as part of a JSON pointer. */
-export const pointerPart = (name: string): string =>
-  /[~/]/.test(name) ? name.replaceAll('~', '~0').replaceAll('/', '~1') : name;

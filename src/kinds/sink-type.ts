@@ -2,7 +2,8 @@
 import { sharedError } from '../base/shared-errors.ts';
 import type { MillraceError } from '../base/errors.ts';
 import { isObject, shown } from '../base/json.ts';
-import { mayBeRounded, pointerPart, sayRounded } from '../base/whole-numbers.ts';
+import { pointerPart } from '../base/json-pointer.ts';
+import { mayBeRounded, sayRounded } from '../base/whole-numbers.ts';
 import { type TenantRule, crossing } from '../pipeline/tenant.ts';
 import type { Change } from '../feed/reading/change.ts';
 import type { Field, FieldKind, Fields } from '../model/fields.ts';

@@ -1,4 +1,5 @@
 // Which projections' documents are also written by others, so that a version may bring no change to them.
+import { pointerPart } from '../../base/json-pointer.ts';
 import { type Model, containerOf } from '../../model/model.ts';
 import { ref, same } from '../declaration.ts';
 import { readByWhole } from './field-flow.ts';
@@ -15,10 +16,10 @@ export const embeddedPaths = (embeds: readonly EmbedSpec[], of: SourceRef): stri
   embeds
     .filter(({ into }) => same(into, of))
     .flatMap(({ each, set }) =>
-      Object.keys(set).map((field) => (each ? `/${escaped(each.field)}/*/${escaped(field)}` : `/${escaped(field)}`)),
+      Object.keys(set).map((field) =>
+        each ? `/${pointerPart(each.field)}/*/${pointerPart(field)}` : `/${pointerPart(field)}`,
+      ),
     );
-
-const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
 /** Who writes into the documents of an effect besides their own writer. */
 export interface Touched {

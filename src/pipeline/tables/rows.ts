@@ -1,4 +1,5 @@
 // The rows of one document. Every value is one that PostgreSQL gives back as it is, or it is refused with its path.
+import { pointerPart } from '../../base/json-pointer.ts';
 import { canonical, isObject, shown } from '../../base/json.ts';
 import { exampleValueAt } from '../../model/model.ts';
 import { definitionError } from '../errors.ts';
@@ -44,7 +45,7 @@ function cellsOf(
     if (field === undefined) continue;
     own.add(field);
     const value = doc[field];
-    cells[name] = value === undefined || value === null ? null : cell(type, value, `${path}/${escaped(field)}`);
+    cells[name] = value === undefined || value === null ? null : cell(type, value, `${path}/${pointerPart(field)}`);
   }
   const rest = Object.entries(doc).filter(([field, value]) => !own.has(field) && value !== undefined);
   const [unknown] = rest;
@@ -52,16 +53,16 @@ function cellsOf(
     if (unknown)
       throw definitionError(
         'table-field',
-        `${path}/${escaped(unknown[0])} is a field that the table has no column for`,
+        `${path}/${pointerPart(unknown[0])} is a field that the table has no column for`,
       );
     return cells;
   }
-  for (const [field, value] of rest) assertJson(value, `${path}/${escaped(field)}`);
+  for (const [field, value] of rest) assertJson(value, `${path}/${pointerPart(field)}`);
   return { ...cells, [EXTRA]: rest.length === 0 ? null : plainJson(Object.fromEntries(rest)) };
 }
 
 function childRows(child: ChildTable, list: unknown): Cells[] {
-  const path = `/${escaped(child.field)}`;
+  const path = `/${pointerPart(child.field)}`;
   if (list === undefined || list === null) return [];
   if (!Array.isArray(list)) throw wrong(path, `is ${shown(list)}, not a list`);
   const keys = new Set<string>();
@@ -126,7 +127,7 @@ function assertJson(value: unknown, path: string): void {
   else if (isObject(value))
     for (const [field, member] of Object.entries(value)) {
       assertText(field, path);
-      assertJson(member, `${path}/${escaped(field)}`);
+      assertJson(member, `${path}/${pointerPart(field)}`);
     }
 }
 
@@ -159,5 +160,3 @@ export function decimal(value: number): string {
 
 /** Without members that are undefined, and with 0 for -0, as jsonb gives it back. */
 const plainJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value)) as unknown;
-
-const escaped = (field: string): string => field.replaceAll('~', '~0').replaceAll('/', '~1');

@@ -1,3 +1,4 @@
+import { pointerPart } from '../../base/json-pointer.ts';
 import { feedWithoutSystemFields } from '../../feed/reading/mapper.ts';
 import { backfilledOwn, isBackfilled } from '../../kinds/backfilled.ts';
 import { untilDone } from '../../access/change.ts';
@@ -91,7 +92,7 @@ function operationsOf(
   const before = feedWithoutSystemFields(stored);
   const doc = { ...before, [field]: value, ...(ttl !== undefined && { ttl }) };
   return [
-    { op: 'set', path: `/${field.replaceAll('~', '~0').replaceAll('/', '~1')}`, value },
+    { op: 'set', path: `/${pointerPart(field)}`, value },
     ...(ttl === undefined ? [] : [{ op: 'set', path: '/ttl', value: ttl } as const]),
     ...(event ? [] : [{ op: 'set', path: '/_mr', value: backfilledOwn(stored['_mr'], before, doc) } as const]),
   ];

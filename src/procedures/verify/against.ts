@@ -4,8 +4,6 @@ import { z } from 'zod';
 import { messageOf } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
 import { suggestion } from '../../base/near.ts';
-import { once } from '../../base/once.ts';
-import { thrownAt } from '../../base/user-code.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
@@ -14,33 +12,21 @@ import { splitPath, valueAtPath } from '../../cosmos/paths.ts';
 import { containerOf, keyPathsOf, typeOf } from '../../model/model.ts';
 import { isOfType, typeRules } from '../../pipeline/discriminator.ts';
 import { withoutPath } from '../../pipeline/fields/ignored.ts';
-import { type Derivation, ownFields, recompute } from '../../pipeline/oracle/recompute.ts';
-import { sourcesOf } from '../../pipeline/pipeline.ts';
+import { type Derivation, ownFields } from '../../pipeline/oracle/recompute.ts';
 import { type Doc, type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
-import { openPipelineHistory } from '../../runtime/archives.ts';
 import { READ_LAG_MS } from '../../runtime/open-engine.ts';
 import { placeDatabase } from '../../runtime/place-containers.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { readSql } from '../sql/read-sql.ts';
 import { operationsError } from '../errors.ts';
-import { databasesOf } from '../projections/over-shards.ts';
 import type { Candidate } from './difference.ts';
-import { HomeDocuments, homeShards } from './home-shards.ts';
-import { type ByType, type Comparison, nameOf } from './look.ts';
+import type { Comparison } from './look.ts';
 import { countBy } from './not-compared.ts';
-import { parkedIdentityOf } from './parked.ts';
+import { recomputed } from './recomputed.ts';
 import { differing } from './sink-look.ts';
 import { type SettleOptions, lasting } from './until-stable.ts';
-import {
-  type AgainstResult,
-  type RefusedDocument,
-  type Verification,
-  NOTHING,
-  selectionOf,
-  summary,
-} from './verify.ts';
-import { readTypes } from './whole-reading.ts';
+import { type AgainstResult, type Verification, NOTHING, selectionOf, summary } from './verify.ts';
 
 /** The other copy, and how its documents are read. */
 export interface Against {
@@ -185,15 +171,12 @@ async function lookAgainst(
   options: SettleOptions,
 ): Promise<Pick<AgainstResult, 'refused' | 'unknown'> & { readonly found: Comparison; readonly names: Set<string> }> {
   const { pipeline, model } = loaded;
-  const documents = await sourcesRead(loaded, services, spec, options);
-  const keyPaths = keyPathsOf(model, spec.into.container);
   const from = new Map<string, Derivation>();
-  const refused = new Map<Doc, unknown>();
-  const rows = recompute(spec, (of) => documents.get(nameOf(of)) ?? [], pipeline.sources, {
-    keyPaths,
-    refused: (doc, cause) => refused.set(doc, cause),
+  const { rows, documents, refused } = await recomputed(loaded, services, spec, {
+    ...options,
     derived: (key, derivation) => from.set(key, derivation),
   });
+  const keyPaths = keyPathsOf(model, spec.into.container);
   const keyOf = keyed(spec, keyPaths, rows.values());
   const left = new Map([...rows].map(([key, row]) => [keyOf(row), { row, of: from.get(key) }]));
   const shape = shapedBy(spec, against, pipeline);
@@ -239,29 +222,16 @@ async function lookAgainst(
   const unknown = found === 0 ? [] : [...mapped, ...ignored];
   return {
     found: {
-      projections: [{ id: projectionId(spec), expected: rows.size, refused: refused.size }],
+      projections: [{ id: projectionId(spec), expected: rows.size, refused: refused.count }],
       documents: { sources, expected: rows.size, found },
       differences,
       parked: [],
       largeGroups: 0,
     },
     names,
-    ...(refused.size > 0 && { refused: refusedOf(refused, documents, model) }),
+    ...(refused.count > 0 && { refused: refused.first }),
     ...(unknown.length > 0 && { unknown }),
   };
-}
-
-/** What a projection reads, by `Container/type`. */
-export async function sourcesRead(loaded: Verified, services: Services, spec: ProjectionSpec, options: SettleOptions) {
-  const { signal, screen, readLagMs, settings } = options;
-  return readTypes(sourcesOf(spec), {
-    ...loaded,
-    databases: await databasesOf(loaded.pipeline, services),
-    homes: new HomeDocuments(await homeShards(loaded, services, settings)),
-    history: once(() => openPipelineHistory(loaded, services, { signal, readLagMs })),
-    signal,
-    screen,
-  });
 }
 
 /** Removes the paths that a document has, up to a `*`. */
@@ -270,24 +240,6 @@ function removeKnown(paths: Set<string>, doc: Doc): void {
     const [fixed = ''] = path.split('.*');
     if (valueAtPath(doc, fixed.split('.')) !== undefined) paths.delete(path);
   }
-}
-
-/** The documents among those read that a function refuses. */
-export function refusedOf(
-  refused: ReadonlyMap<Doc, unknown>,
-  documents: ByType,
-  model: LoadedPipeline['model'],
-): RefusedDocument[] {
-  const named: RefusedDocument[] = [];
-  for (const [of, docs] of documents) {
-    const [container = ''] = of.split('/');
-    for (const doc of docs) {
-      const who = refused.has(doc) && parkedIdentityOf(container, keyPathsOf(model, container), doc);
-      const why = refused.get(doc);
-      if (who && named.length < KEPT) named.push({ ...who, message: `${messageOf(why)}${thrownAt(why)}` });
-    }
-  }
-  return named;
 }
 
 /** @throws UsageError `not-found` */

@@ -48,7 +48,7 @@ export class DocumentsOf {
       signal,
       known = new Map(),
       databases,
-      homes = new HomeDocuments(() => undefined),
+      homes = new HomeDocuments(),
     }: {
       readonly signal: AbortSignal;
       readonly known?: ReadonlyMap<string, Doc> | undefined;

@@ -12,18 +12,16 @@ import { homesIn } from '../shards/mapped.ts';
 /** Whether the map gives the key of a document to the shard of a database. Undefined: nothing says so. */
 export type IsHome = (container: string, doc: Doc, database: Database) => boolean | undefined;
 
-const UNKNOWN: IsHome = () => undefined;
-
 /**
- * By the map as it is now. `settings` undefined: nothing moves meanwhile.
+ * By the map as it is now; undefined where nothing says it. `settings` undefined: nothing moves meanwhile.
  * @throws as `openShardMap`
  */
 export async function homeShards(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
   settings: Settings | undefined,
-): Promise<IsHome> {
-  if (!settings || pipeline.part?.place !== 'global' || !services.shards) return UNKNOWN;
+): Promise<IsHome | undefined> {
+  if (!settings || pipeline.part?.place !== 'global' || !services.shards) return undefined;
   const map = await openShardMap({ settings, services, loaded: { pipeline, model } });
   const [homeOf, places, shards] = await Promise.all([homesIn(map), shardPlaces(map, settings), services.shards()]);
   const shardOf = new Map(
@@ -42,21 +40,22 @@ export async function homeShards(
  * move takes less.
  */
 export class HomeDocuments {
-  readonly #isHome: IsHome;
+  readonly #isHome: IsHome | undefined;
   readonly #readIn = new WeakMap<Doc, readonly [container: string, database: Database]>();
 
-  constructor(isHome: IsHome) {
+  /** Without `isHome` nothing says where a key belongs. */
+  constructor(isHome?: IsHome) {
     this.#isHome = isHome;
   }
 
   /** A document was read there. Where its key belongs is asked only of one that two shards have. */
   note(container: string, doc: Doc, database: Database): void {
-    this.#readIn.set(doc, [container, database]);
+    if (this.#isHome) this.#readIn.set(doc, [container, database]);
   }
 
   #isAtHome(doc: Doc): boolean | undefined {
     const [container, database] = this.#readIn.get(doc) ?? [];
-    return container === undefined || !database ? undefined : this.#isHome(container, doc, database);
+    return container === undefined || !database ? undefined : this.#isHome?.(container, doc, database);
   }
 
   /**

@@ -1,9 +1,6 @@
-import { keyPathsOf } from '../../model/model.ts';
-import { recompute } from '../../pipeline/oracle/recompute.ts';
-import { type Doc, projectionId } from '../../pipeline/specs.ts';
+import { projectionId } from '../../pipeline/specs.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { refusedOf, sourcesRead } from './against.ts';
-import { nameOf } from './look.ts';
+import { recomputed } from './recomputed.ts';
 import type { SettleOptions } from './until-stable.ts';
 import { type Untried, type Verification, selectionOf, verify } from './verify.ts';
 
@@ -17,14 +14,9 @@ export async function verifyEvery(
   const untried: Untried[] = [];
   const { loaded = given, kept = [] } = (await selectionOf(given, services, {})) ?? {};
   for (const spec of loaded.pipeline.projections.filter((one) => !kept.includes(one))) {
-    const documents = await sourcesRead(loaded, services, spec, options);
-    const refused = new Map<Doc, unknown>();
-    recompute(spec, (of) => documents.get(nameOf(of)) ?? [], loaded.pipeline.sources, {
-      keyPaths: keyPathsOf(loaded.model, spec.into.container),
-      refused: (doc, cause) => refused.set(doc, cause),
-    });
-    const [first] = refusedOf(refused, documents, loaded.model);
-    if (first) untried.push({ projection: projectionId(spec), refused: refused.size, first });
+    const { refused } = await recomputed(loaded, services, spec, options);
+    const [first] = refused.first;
+    if (first) untried.push({ projection: projectionId(spec), refused: refused.count, first });
   }
   return { ...verification, ...(untried.length > 0 && { untried }) };
 }

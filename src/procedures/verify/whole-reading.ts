@@ -121,10 +121,9 @@ export async function readTypes(
         keep(of, { ...doc, _etag: version.etag, _ts: at / 1_000 }, true);
     if (!isArchived.includes(false)) return;
     const { query, options } = reads?.of(container) ?? ALL;
-    const all = databases(container);
-    for (const one of all)
+    for (const one of databases(container))
       for await (const doc of fetchAll<Doc>(one.container(container), query, signal, options)) {
-        if (all.length > 1) homes.note(container, doc, one);
+        homes.note(container, doc, one);
         keep(of, doc, false);
       }
   };

@@ -50,23 +50,20 @@ function supervise(readMs: number, handlerMs: number, options: Supervising = {})
       const readAt = clock.monotonic();
       begun.push(readAt);
       await clock.sleep(readMs);
+      const page = (next: string, ...changes: Change[]) => ({ changes, next, range, charge: 1, readAt });
       if (steady) {
         const lsn = Math.floor((readAt - beganAt) / steady.everyMs);
         const transactions = lsn - Math.max(0, lsnOf(from));
-        if (transactions === 0) return { changes: [], next: from, range, charge: 1, readAt };
-        const changes = Array.from({ length: steady.changes * transactions }, () => ({
-          ...change,
-          version: { ...version, lsn },
-        }));
-        return { changes, next: `"${lsn}"`, range, charge: 1, readAt };
+        if (transactions === 0) return page(from);
+        const all = steady.changes * transactions;
+        return page(`"${lsn}"`, ...Array.from({ length: all }, () => ({ ...change, version: { ...version, lsn } })));
       }
       if (second && lsnOf(from) === 1 && readAt >= second.comes) {
         const { at } = second;
-        const changes = at === undefined ? [] : [{ ...change, version: { ...version, lsn: 2 }, at }];
-        return { changes, next: '"2"', range, charge: 1, readAt };
+        return page('"2"', ...(at === undefined ? [] : [{ ...change, version: { ...version, lsn: 2 }, at }]));
       }
-      if (lsnOf(from) === 2) return { changes: [], next: from, range, charge: 1, readAt };
-      return { changes: lsnOf(from) < 1 ? [change] : [], next: '"1"', range, charge: 1, readAt };
+      if (lsnOf(from) === 2) return page(from);
+      return page('"1"', ...(lsnOf(from) < 1 ? [change] : []));
     },
     resolve: () => Promise.resolve(''),
   };

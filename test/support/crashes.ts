@@ -65,7 +65,7 @@ export interface Scenario {
 const MOST: Most = { ms: 3 * 3_600_000, requests: 200_000 };
 /** One with faults takes so much more: there are locks and freezes to wait for. */
 const MORE: Most = { ms: 2 * 3_600_000, requests: 50_000 };
-/** A verb may end with an error once an answer was lost; its user runs it again, so often. */
+/** A verb may end with an error once an answer was lost, or a process died; its user runs it again, so often for each. */
 const MOST_ERRORS = 4;
 /** And so much later: a lock of a process that died is free by then. */
 const AGAIN_MS = 300_000;
@@ -101,7 +101,7 @@ class Trial {
       if (outcome === undefined) return;
       if (outcome === 'died') continue;
       const { error } = outcome;
-      if (!(error instanceof MillraceError) || this.#plan.size === 0 || this.errors.length === MOST_ERRORS) throw error;
+      if (!(error instanceof MillraceError) || this.errors.length === this.#plan.size * MOST_ERRORS) throw error;
       this.errors.push(error.code);
       await delay(AGAIN_MS);
     }

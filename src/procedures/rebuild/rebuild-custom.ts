@@ -32,7 +32,10 @@ type CustomOptions = Omit<RebuildOptions, 'spec'> & { readonly spec: ResetSpec }
 async function fillAgain(options: CustomOptions, name: (since: string) => void): Promise<Rebuilt> {
   const { services, loaded, spec, signal, progress } = options;
   const views = new Views(services.global.state, loaded.pipeline.name);
-  await views.adopt(loaded.pipeline);
+  const other = (await views.adopt(loaded.pipeline))[spec.name]?.staged;
+  // Only what is staged names its positions.
+  if (other && other.version !== spec.version && other.phase !== 'resetting')
+    await forget({ ...options, spec: { ...spec, version: other.version } }, other.since);
   const begun: Staged = {
     version: spec.version,
     container: '',
@@ -41,14 +44,14 @@ async function fillAgain(options: CustomOptions, name: (since: string) => void):
     phase: 'resetting',
     since: new Date().toISOString(),
   };
+  let resumed = false;
   const { staged } = await views.change(spec.name, (view) => {
     if (view.staged?.phase === 'resetting') refuseSecond(spec, view.staged);
-    else if (view.staged?.version === spec.version) return undefined;
-    return { ...view, staged: begun };
+    resumed = view.staged?.version === spec.version && view.staged.phase !== 'resetting';
+    return resumed ? undefined : { ...view, staged: begun };
   });
   const since = staged?.since ?? begun.since;
   name(since);
-  const resumed = since !== begun.since;
   if (!resumed) await reset(spec, views, since, signal);
   const startsAs = options.wholeHistory ? undefined : projectionId(spec);
   const begins = startsAs && (await beginOf(services, loaded, startsAs));

@@ -1,6 +1,6 @@
 // What the kinds without versions side by side do with their history: sends, custom projections and reactions.
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MillraceError } from '../../../src/base/errors.ts';
 import type { CustomSpec, Entry, ReactSpec, ResetScope, SendSpec } from '../../../src/pipeline/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
@@ -300,6 +300,31 @@ describe('a custom projection with reset', () => {
     expect(await leases()).not.toEqual([]);
     expect(await rebuildCustom(optionsOf(spec))).toMatchObject({ changes: 0, resumed: true });
     expect(await viewOf('boards')).toMatchObject({ staged: null });
+    expect(await leases()).toEqual([]);
+  });
+
+  it('a custom projection with reset is continued by a process whose clock shows the same millisecond', async () => {
+    await write(order('o1', 1));
+    let resets = 0;
+    const spec = { ...boards(new Set()), reset: async () => void (resets += 1) };
+    const dying = { mayForget: () => Promise.reject(new Error('It died')) };
+    vi.useFakeTimers({ toFake: ['Date'] });
+    try {
+      await expect(rebuildCustom({ ...optionsOf(spec), ...dying })).rejects.toThrow('It died');
+      expect(await rebuildCustom(optionsOf(spec))).toMatchObject({ resumed: true });
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(resets).toBe(1);
+  });
+
+  it('a custom projection with reset leaves no lease of another version whose rebuild was not continued', async () => {
+    await write(order('o1', 1));
+    const spec = { ...boards(new Set()), reset: async () => undefined };
+    const dying = { mayForget: () => Promise.reject(new Error('It died')) };
+    await expect(rebuildCustom({ ...optionsOf(spec), ...dying })).rejects.toThrow('It died');
+    expect(await leases()).not.toEqual([]);
+    expect(await rebuildCustom(optionsOf({ ...spec, version: 2 }))).toMatchObject({ changes: 1, resumed: false });
     expect(await leases()).toEqual([]);
   });
 

@@ -58,7 +58,7 @@ export async function parkedOf(
         return text === undefined || current.get(text)?.code === OCCUPIED;
       }),
     has: (who, where) => {
-      const letter = who && current.get(identityText(who));
+      const letter = who && current.size > 0 ? current.get(identityText(who)) : undefined;
       return letter !== undefined && (where === undefined || letter.code === OCCUPIED);
     },
     documents: [...current.values()].map(({ container, key, id, code, message }) => ({

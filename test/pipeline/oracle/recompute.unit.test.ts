@@ -151,3 +151,19 @@ test('rows are told by their key and id, without the fields that others add', ()
     own: { _ts: 1 },
   });
 });
+
+test('a function that changes what it is given leaves the stored document as it is', () => {
+  const stored = JSON.parse(
+    '{"id":"a","type":"order","lines":[{"units":2},{"units":1}],"__proto__":{"of":"it"}}',
+  ) as Order;
+  const before = JSON.stringify(stored);
+  const sorted = copy('sorted', {
+    from: m.Orders.order,
+    into: m.ByCustomer.summary,
+    map: ({ lines, ...rest }) => ({ ...rest, id: 'x', customerId: 'c', name: String(lines.reverse()[0]?.units) }),
+  });
+  const [row] = recompute(sorted, () => [stored as unknown as Doc], rules).values();
+  expect(row).toMatchObject({ name: '1' });
+  expect(Object.getOwnPropertyDescriptor(row, '__proto__')?.value).toEqual({ of: 'it' });
+  expect(JSON.stringify(stored)).toBe(before);
+});

@@ -1,6 +1,6 @@
 import { ChangeFeedStartFrom } from '@azure/cosmos';
 import type { ChangeFeedIteratorOptions, Container } from '@azure/cosmos';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { emulate, HASH_KEY, refusal, TWO_LEVELS } from './emulate.ts';
 
 interface Entry {
@@ -97,6 +97,42 @@ test('the feed starts now, or at a time', async () => {
   expect(await ids(ChangeFeedStartFrom.Continuation(now.token))).toEqual(['after']);
   expect(await ids(ChangeFeedStartFrom.Time(new Date(Date.now() - 60_000)))).toEqual(['before', 'after']);
   expect(await ids(ChangeFeedStartFrom.Time(new Date(Date.now() + 60_000)))).toEqual([]);
+});
+
+test('the feed of a key follows its writes and a failover, and a time finds what a clock that goes back wrote', async () => {
+  const { emulator, container } = await emulate({}, { faults: { historyMs: 60_000 } });
+  const of = async (start: ChangeFeedStartFrom): Promise<string> =>
+    (await drain(container, { changeFeedStartFrom: start, maxItemCount: 1 })).pages
+      .flat()
+      .map(({ id, n }) => `${id}${n}`)
+      .join(' ');
+  const whole = (): Promise<string> => of(ChangeFeedStartFrom.Beginning('a' as never));
+  const begun = Date.now();
+  const at = (seconds: number): Date => new Date(begun + seconds * 1_000);
+  const since = (seconds: number): Promise<string> => of(ChangeFeedStartFrom.Time(at(seconds), 'a' as never));
+  const put = (id: string, n: number, pk = 'a') => container.items.upsert({ id, pk, n });
+  vi.useFakeTimers({ toFake: ['Date'], now: begun });
+  try {
+    await put('x', 1);
+    await put('y', 1);
+    await put('z', 1, 'b');
+    expect(await whole()).toBe('x1 y1');
+    vi.setSystemTime(at(20));
+    await put('x', 2);
+    expect(await whole()).toBe('y1 x2');
+    vi.setSystemTime(at(5));
+    await put('w', 1);
+    expect(await whole()).toBe('y1 x2 w1');
+    expect([await since(0), await since(2), await since(10)]).toEqual(['y1 x2 w1', 'x2 w1', 'x2']);
+    vi.setSystemTime(at(40));
+    await container.item('w', 'a').delete();
+    expect(await whole()).toBe('y1 x2');
+    await put('x', 3);
+    emulator.failover('d/c', 10_000);
+    expect(await whole()).toBe('y1 x2 w1');
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('a large page ends at about 4 MB, and a small one costs as its reads', async () => {

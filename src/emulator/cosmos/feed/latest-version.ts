@@ -5,6 +5,7 @@ import { feedCharge } from '../time-and-charge/charge.ts';
 import { wireBytesOf } from '../wire/bytes.ts';
 import type { StoredContainer } from '../storage/container.ts';
 import type { WireKey } from '../storage/keys.ts';
+import { KeyLog } from '../storage/key-log.ts';
 import type { StoredVersion } from '../storage/logical-partition.ts';
 import type { PhysicalPartition } from '../storage/physical-partition.ts';
 import { storedCovers, lsnIn, MAX_PAGE_BYTES, pageSize, storedTargetOf } from '../storage/target.ts';
@@ -91,10 +92,11 @@ function read(
   const now = account.now();
   const everything = target.range.min <= partition.range.min && target.range.max >= partition.range.max;
   // The versions of one key are few among those of the partition.
-  const log = target.key ? logOf(account, container, target.key, from) : partition.log;
+  const own = target.key && logOf(account, container, target.key);
+  const log = own?.versions ?? partition.log;
   const versions: StoredVersion[] = [];
   let bytes = 0;
-  let at = target.key ? 0 : partition.after(from);
+  let at = own?.after(from, since) ?? partition.after(from);
   let group: StoredVersion[] = [];
   while (at < log.length) {
     const { lsn } = log[at]!;
@@ -118,11 +120,12 @@ function read(
   return { versions, bytes, lsn: Math.max(partition.lsn, from) };
 }
 
-/** The newest versions of one key above `from`, by ascending lsn; those of one lsn in any order, as in the partition's log. */
-function logOf(account: StoredAccount, container: StoredContainer, key: WireKey, from: number): StoredVersion[] {
-  const found: StoredVersion[] = [];
-  for (const { current } of container.find(key)?.items.values() ?? [])
-    if (current && current.lsn > from) found.push(current);
-  if (account.faults.shuffleInLsn ?? true) shuffle(found, account.random);
-  return found.toSorted((a, b) => a.lsn - b.lsn);
+function logOf(account: StoredAccount, container: StoredContainer, key: WireKey): KeyLog {
+  const home = container.find(key);
+  if (home?.log) return home.log;
+  const versions = [...(home?.items.values() ?? [])].flatMap(({ current }) => current ?? []);
+  if (account.faults.shuffleInLsn ?? true) shuffle(versions, account.random);
+  const log = new KeyLog(versions);
+  if (home) home.log = log;
+  return log;
 }

@@ -33,6 +33,7 @@ function restore(
   const home = container.logical.get(item.home.text) ?? item.home;
   const standing = home.items.get(item.id);
   home.tallies.clear();
+  home.log = undefined;
   if (standing?.current && (standing === item || !before)) {
     for (const value of container.uniqueValues(standing.current.doc)) home.unique.delete(value);
   }

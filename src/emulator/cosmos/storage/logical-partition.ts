@@ -1,4 +1,5 @@
 import type { WireDoc } from '../wire/wire.ts';
+import type { KeyLog } from './key-log.ts';
 import type { WireKey } from './keys.ts';
 import type { Tally } from './tally.ts';
 
@@ -12,6 +13,8 @@ export class LogicalPartition {
   readonly unique = new Map<string, string>();
   /** Kept counts, by query. Code that changes an item's current version must call `changed`. */
   readonly tallies = new Map<string, Tally<StoredVersion>>();
+  /** What a feed of the key reads, once one has asked for it; `changed` forgets it. */
+  log: KeyLog | undefined;
 
   constructor(key: WireKey, text: string, epk: string) {
     this.key = key;
@@ -21,6 +24,7 @@ export class LogicalPartition {
 
   /** An item has another current version, or none. */
   changed(item: StoredItem): void {
+    this.log = undefined;
     for (const [query, tally] of this.tallies) {
       if (tally.isIdle) this.tallies.delete(query);
       else tally.update(item);

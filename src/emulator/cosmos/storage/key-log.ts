@@ -1,0 +1,25 @@
+import { first } from '../../search.ts';
+import type { StoredVersion } from './logical-partition.ts';
+
+/** The newest versions of one key by ascending lsn; those of one lsn in any order. It holds until the key's next write. */
+export class KeyLog {
+  readonly versions: readonly StoredVersion[];
+  /** For each version the latest time of those up to it: a clock may go back. */
+  readonly #latest: number[] = [];
+
+  constructor(versions: readonly StoredVersion[]) {
+    this.versions = versions.toSorted((a, b) => a.lsn - b.lsn);
+    let latest = 0;
+    for (const { at } of this.versions) this.#latest.push((latest = Math.max(latest, at)));
+  }
+
+  /** Index of the first version above `lsn`, without those that are older than `since`, as far as none of them isn't. */
+  after(lsn: number, since: number): number {
+    const { length } = this.versions;
+    const later = first(length, (at) => this.#latest[at]! >= since);
+    return Math.max(
+      later,
+      first(length, (at) => this.versions[at]!.lsn > lsn),
+    );
+  }
+}

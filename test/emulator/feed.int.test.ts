@@ -106,10 +106,10 @@ test('the feed of a key follows its writes and a failover, and a time finds what
       .flat()
       .map(({ id, n }) => `${id}${n}`)
       .join(' ');
-  const whole = (): Promise<string> => of(ChangeFeedStartFrom.Beginning('a' as never));
+  const whole = (): Promise<string> => of(ChangeFeedStartFrom.Beginning('a'));
   const begun = Date.now();
   const at = (seconds: number): Date => new Date(begun + seconds * 1_000);
-  const since = (seconds: number): Promise<string> => of(ChangeFeedStartFrom.Time(at(seconds), 'a' as never));
+  const since = (seconds: number): Promise<string> => of(ChangeFeedStartFrom.Time(at(seconds), 'a'));
   const put = (id: string, n: number, pk = 'a') => container.items.upsert({ id, pk, n });
   vi.useFakeTimers({ toFake: ['Date'], now: begun });
   try {

@@ -160,7 +160,7 @@ test('a function that changes what it is given leaves the stored document as it 
   const sorted = copy('sorted', {
     from: m.Orders.order,
     into: m.ByCustomer.summary,
-    map: ({ lines, ...rest }) => ({ ...rest, id: 'x', customerId: 'c', name: String(lines.reverse()[0]?.units) }),
+    map: ({ lines, ...rest }) => ({ ...rest, id: 'x', customerId: 'c', name: String(lines.pop()?.units) }),
   });
   const [row] = recompute(sorted, () => [stored as unknown as Doc], rules).values();
   expect(row).toMatchObject({ name: '1' });

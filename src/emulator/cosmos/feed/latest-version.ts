@@ -120,7 +120,7 @@ function read(
   return { versions, bytes, lsn: Math.max(partition.lsn, from) };
 }
 
-function logOf(account: StoredAccount, container: StoredContainer, key: WireKey): KeyLog {
+function logOf(account: StoredAccount, container: StoredContainer, key: WireKey): KeyLog<StoredVersion> {
   const home = container.find(key);
   if (home?.log) return home.log;
   const versions = [...(home?.items.values() ?? [])].flatMap(({ current }) => current ?? []);

@@ -1,13 +1,18 @@
 import { first } from '../../search.ts';
-import type { StoredVersion } from './logical-partition.ts';
+
+interface Placed {
+  readonly lsn: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
 
 /** The newest versions of one key by ascending lsn; those of one lsn in any order. It holds until the key's next write. */
-export class KeyLog {
-  readonly versions: readonly StoredVersion[];
+export class KeyLog<V extends Placed> {
+  readonly versions: readonly V[];
   /** For each version the latest time of those up to it: a clock may go back. */
   readonly #latest: number[] = [];
 
-  constructor(versions: readonly StoredVersion[]) {
+  constructor(versions: readonly V[]) {
     this.versions = versions.toSorted((a, b) => a.lsn - b.lsn);
     let latest = 0;
     for (const { at } of this.versions) this.#latest.push((latest = Math.max(latest, at)));

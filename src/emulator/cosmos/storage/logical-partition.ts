@@ -14,7 +14,7 @@ export class LogicalPartition {
   /** Kept counts, by query. Code that changes an item's current version must call `changed`. */
   readonly tallies = new Map<string, Tally<StoredVersion>>();
   /** What a feed of the key reads, once one has asked for it; `changed` forgets it. */
-  log: KeyLog | undefined;
+  log: KeyLog<StoredVersion> | undefined;
 
   constructor(key: WireKey, text: string, epk: string) {
     this.key = key;

@@ -21,7 +21,7 @@ import type { Identity, Key, Version } from '../../feed/reading/change.ts';
 import { type LocatorDocument, locatorAt } from '../../kinds/locator.ts';
 import { projectionDatabase } from '../../runtime/place-containers.ts';
 import { type Context, partsOf } from '../context.ts';
-import { DocumentsOf } from '../verify/documents-of.ts';
+import { DocumentsOf } from '../verify/reading/documents-of.ts';
 import { projectionStateOf } from '../projections/projection-rows.ts';
 import { type TracedRange, tracedRange } from './range.ts';
 

@@ -4,10 +4,10 @@ import { openPipelineHistory } from '../../runtime/archives.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { databasesOf } from '../projections/over-shards.ts';
 import type { AskedTenant } from '../tenants/tenant-flag.ts';
-import { HomeDocuments, homeShards } from './home-shards.ts';
+import { HomeDocuments, homeShards } from './reading/home-shards.ts';
 import { type Comparison, type LookOptions, look } from './look.ts';
-import { type Drawn, NamedReading } from './named-reading.ts';
-import { type TypesReading, wholeReading } from './whole-reading.ts';
+import { type Drawn, NamedReading } from './reading/named-reading.ts';
+import { type TypesReading, wholeReading } from './reading/whole-reading.ts';
 
 export interface CompareOptions extends LookOptions {
   readonly signal: AbortSignal;

@@ -9,12 +9,12 @@ import type { Doc, ProjectionSpec } from '../../pipeline/specs.ts';
 import { openPipelineHistory } from '../../runtime/archives.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { databasesOf } from '../projections/over-shards.ts';
-import { HomeDocuments, homeShards } from './home-shards.ts';
+import { HomeDocuments, homeShards } from './reading/home-shards.ts';
 import { type ByType, nameOf } from './look.ts';
 import { parkedIdentityOf } from './parked.ts';
 import type { SettleOptions } from './until-stable.ts';
 import type { RefusedDocument } from './verify.ts';
-import { readTypes } from './whole-reading.ts';
+import { readTypes } from './reading/whole-reading.ts';
 
 /** Refused documents that are named. */
 const NAMED = 1_000;

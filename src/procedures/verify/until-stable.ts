@@ -7,7 +7,7 @@ import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { type CompareOptions, compare } from './compare.ts';
 import type { Candidate } from './difference.ts';
 import type { Comparison } from './look.ts';
-import type { Drawn } from './named-reading.ts';
+import type { Drawn } from './reading/named-reading.ts';
 import { type Model, keyPathsOf } from '../../model/model.ts';
 import type { AskedTenant } from '../tenants/tenant-flag.ts';
 import { type Passed, untilPassed } from '../projections/until-passed.ts';

@@ -25,7 +25,7 @@ import { projectionReadersOf } from '../projections/over-shards.ts';
 import { identityText } from './parked.ts';
 import { type SettleOptions, settled } from './until-stable.ts';
 import { selectionOf } from './verify.ts';
-import type { Drawn } from './named-reading.ts';
+import type { Drawn } from './reading/named-reading.ts';
 import type { OtherSpec } from './verify-others.ts';
 
 /** How far a verification by pages is, and what it found. */

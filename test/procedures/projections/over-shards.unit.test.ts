@@ -1,6 +1,6 @@
 import type { Database } from '@azure/cosmos';
 import { expect, it } from 'vitest';
-import { HomeDocuments } from '../../../src/procedures/verify/home-shards.ts';
+import { HomeDocuments } from '../../../src/procedures/verify/reading/home-shards.ts';
 import type { Doc } from '../../../src/pipeline/specs.ts';
 import { movedOwn } from '../../../src/kinds/moved.ts';
 

@@ -4,7 +4,7 @@ import type { Identity } from '../../../feed/reading/change.ts';
 import type { LoadedPipeline, Services } from '../../../runtime/workspace.ts';
 import type { Screen } from '../../screen.ts';
 import { nameOf } from '../look.ts';
-import type { Drawn } from '../named-reading.ts';
+import type { Drawn } from '../reading/named-reading.ts';
 import { draw } from './draw.ts';
 import { countDocuments } from '../../projections/estimate.ts';
 import { databasesOf } from '../../projections/over-shards.ts';

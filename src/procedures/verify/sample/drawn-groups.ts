@@ -6,7 +6,7 @@ import { recompute, rowKey } from '../../../pipeline/oracle/recompute.ts';
 import { type AggregateSpec, type SourceRules, projectionId } from '../../../pipeline/specs.ts';
 import type { Identity, Key } from '../../../feed/reading/change.ts';
 import { type ContributionDocument, contributionId } from '../../../kinds/aggregate/contribution.ts';
-import type { DocumentsOf } from '../documents-of.ts';
+import type { DocumentsOf } from '../reading/documents-of.ts';
 import { type Part, nameOf } from '../look.ts';
 import { identityText } from '../parked.ts';
 

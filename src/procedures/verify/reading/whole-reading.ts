@@ -1,9 +1,9 @@
 // A comparison of all documents, or of all of a tenant.
 import type { Database } from '@azure/cosmos';
 import pMap from 'p-map';
-import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { isOfType, typeRules } from '../../pipeline/discriminator.ts';
-import { isEmptied } from '../../pipeline/emptied.ts';
+import { fetchAll } from '../../../cosmos/fetch-all.ts';
+import { isOfType, typeRules } from '../../../pipeline/discriminator.ts';
+import { isEmptied } from '../../../pipeline/emptied.ts';
 import {
   type CopySpec,
   type Doc,
@@ -12,19 +12,19 @@ import {
   type ProjectionSpec,
   type SourceRef,
   projectionId,
-} from '../../pipeline/specs.ts';
-import { sourcesOf } from '../../pipeline/pipeline.ts';
-import type { ContributionDocument } from '../../kinds/aggregate/contribution.ts';
-import type { LocatorDocument } from '../../kinds/locator.ts';
-import { hasLeft } from '../../kinds/moved.ts';
-import type { History } from '../../archive/types.ts';
-import { type Model, keyPathsOf } from '../../model/model.ts';
-import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import type { Screen } from '../screen.ts';
-import type { AskedTenant } from '../tenants/tenant-flag.ts';
+} from '../../../pipeline/specs.ts';
+import { sourcesOf } from '../../../pipeline/pipeline.ts';
+import type { ContributionDocument } from '../../../kinds/aggregate/contribution.ts';
+import type { LocatorDocument } from '../../../kinds/locator.ts';
+import { hasLeft } from '../../../kinds/moved.ts';
+import type { History } from '../../../archive/types.ts';
+import { type Model, keyPathsOf } from '../../../model/model.ts';
+import type { LoadedPipeline, Services } from '../../../runtime/workspace.ts';
+import type { Screen } from '../../screen.ts';
+import type { AskedTenant } from '../../tenants/tenant-flag.ts';
 import type { HomeDocuments } from './home-shards.ts';
-import { type LookOptions, type Part, type Reading, nameOf } from './look.ts';
-import { identityText } from './parked.ts';
+import { type LookOptions, type Part, type Reading, nameOf } from '../look.ts';
+import { identityText } from '../parked.ts';
 import { ALL, TenantReads } from './tenant-reads.ts';
 
 export interface TypesReading {

@@ -1,10 +1,10 @@
 // A comparison of some documents: those drawn by chance, or those of a page.
-import { namesLevel } from '../../base/key-level.ts';
-import { canonical, digest, isObject } from '../../base/json.ts';
-import { splitPath } from '../../cosmos/paths.ts';
-import { isOfType, typeRules } from '../../pipeline/discriminator.ts';
-import { rowKey, visible } from '../../pipeline/oracle/recompute.ts';
-import { sourcesOf } from '../../pipeline/pipeline.ts';
+import { namesLevel } from '../../../base/key-level.ts';
+import { canonical, digest, isObject } from '../../../base/json.ts';
+import { splitPath } from '../../../cosmos/paths.ts';
+import { isOfType, typeRules } from '../../../pipeline/discriminator.ts';
+import { rowKey, visible } from '../../../pipeline/oracle/recompute.ts';
+import { sourcesOf } from '../../../pipeline/pipeline.ts';
 import {
   type CopySpec,
   type Doc,
@@ -15,15 +15,15 @@ import {
   type ReferenceSpec,
   type SourceRef,
   projectionId,
-} from '../../pipeline/specs.ts';
-import { tenantRuleOf } from '../../pipeline/tenant.ts';
-import type { Identity, Key } from '../../feed/reading/change.ts';
-import { keyPathsOf } from '../../model/model.ts';
-import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+} from '../../../pipeline/specs.ts';
+import { tenantRuleOf } from '../../../pipeline/tenant.ts';
+import type { Identity, Key } from '../../../feed/reading/change.ts';
+import { keyPathsOf } from '../../../model/model.ts';
+import type { LoadedPipeline, Services } from '../../../runtime/workspace.ts';
 import { DocumentsOf } from './documents-of.ts';
-import { type GroupLimits, drawnGroups, placed } from './sample/drawn-groups.ts';
-import { type Part, type Reading, nameOf } from './look.ts';
-import { parkedIdentityOf } from './parked.ts';
+import { type GroupLimits, drawnGroups, placed } from '../sample/drawn-groups.ts';
+import { type Part, type Reading, nameOf } from '../look.ts';
+import { parkedIdentityOf } from '../parked.ts';
 import { type TypesReading, readTypes } from './whole-reading.ts';
 
 /** The documents to compare. */

@@ -1,13 +1,13 @@
 // Of a document that several shards have, because its key moves, the one that counts.
 import type { Database } from '@azure/cosmos';
-import type { Settings } from '../../base/settings.ts';
-import { splitPath, valueAtPath } from '../../cosmos/paths.ts';
-import { rowKey } from '../../pipeline/oracle/recompute.ts';
-import type { Doc } from '../../pipeline/specs.ts';
-import { isCopied } from '../../kinds/moved.ts';
-import { isShardAt, openShardMap, shardPlaces } from '../../runtime/places.ts';
-import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { homesIn } from '../shards/mapped.ts';
+import type { Settings } from '../../../base/settings.ts';
+import { splitPath, valueAtPath } from '../../../cosmos/paths.ts';
+import { rowKey } from '../../../pipeline/oracle/recompute.ts';
+import type { Doc } from '../../../pipeline/specs.ts';
+import { isCopied } from '../../../kinds/moved.ts';
+import { isShardAt, openShardMap, shardPlaces } from '../../../runtime/places.ts';
+import type { LoadedPipeline, Services } from '../../../runtime/workspace.ts';
+import { homesIn } from '../../shards/mapped.ts';
 
 /** Whether the map gives the key of a document to the shard of a database. Undefined: nothing says so. */
 export type IsHome = (container: string, doc: Doc, database: Database) => boolean | undefined;

@@ -1,11 +1,11 @@
 // docs/SPEC-tenants.md, TEN-T9: which containers a comparison for one tenant reads in part.
 import { expect, test } from 'vitest';
 import { aggregate, copy, definePipeline, source } from 'millrace';
-import type { EmbedSpec, Pipeline, ProjectionSpec, SendSpec } from '../../../src/pipeline/specs.ts';
-import { parseModel } from '../../../src/model/reader/read.ts';
-import { TenantReads } from '../../../src/procedures/verify/tenant-reads.ts';
-import { askedTenant } from '../../../src/procedures/tenants/tenant-flag.ts';
-import { namesOf } from '../../support/names-of.ts';
+import type { EmbedSpec, Pipeline, ProjectionSpec, SendSpec } from '../../../../src/pipeline/specs.ts';
+import { parseModel } from '../../../../src/model/reader/read.ts';
+import { TenantReads } from '../../../../src/procedures/verify/reading/tenant-reads.ts';
+import { askedTenant } from '../../../../src/procedures/tenants/tenant-flag.ts';
+import { namesOf } from '../../../support/names-of.ts';
 
 interface Doc {
   readonly id: string;

@@ -1,7 +1,7 @@
 // What a comparison for one tenant reads: of some containers only the tenant's documents.
 import type { SqlParameter, SqlQuerySpec } from '@azure/cosmos';
-import { sourcesOf } from '../../pipeline/pipeline.ts';
-import { typeRules } from '../../pipeline/discriminator.ts';
+import { sourcesOf } from '../../../pipeline/pipeline.ts';
+import { typeRules } from '../../../pipeline/discriminator.ts';
 import {
   type Doc,
   type EmbedSpec,
@@ -9,12 +9,12 @@ import {
   type ProjectionSpec,
   type SourceRef,
   isOutside,
-} from '../../pipeline/specs.ts';
-import { isOfTenants } from '../../pipeline/tenant.ts';
-import { containerOf } from '../../model/model.ts';
-import type { LoadedPipeline } from '../../runtime/workspace.ts';
-import type { AskedTenant } from '../tenants/tenant-flag.ts';
-import { isOnePartition } from '../tenants/documents.ts';
+} from '../../../pipeline/specs.ts';
+import { isOfTenants } from '../../../pipeline/tenant.ts';
+import { containerOf } from '../../../model/model.ts';
+import type { LoadedPipeline } from '../../../runtime/workspace.ts';
+import type { AskedTenant } from '../../tenants/tenant-flag.ts';
+import { isOnePartition } from '../../tenants/documents.ts';
 
 type Compared = ProjectionSpec | EmbedSpec | OutsideSpec;
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;

@@ -1,10 +1,10 @@
 // A comparison while two shards have a document, each in a version of its own. MOVE-V50.
 import { expect, it, vi } from 'vitest';
-import { compare } from '../../../src/procedures/verify/compare.ts';
-import { comparedHere } from '../../../src/procedures/projections/over-shards.ts';
-import { placesOf } from '../../../src/runtime/places.ts';
-import { given } from '../../runtime/spread-world.ts';
-import { SPREAD_VERSIONS } from '../../verbs/projections/spread-versions.ts';
+import { compare } from '../../../../src/procedures/verify/compare.ts';
+import { comparedHere } from '../../../../src/procedures/projections/over-shards.ts';
+import { placesOf } from '../../../../src/runtime/places.ts';
+import { given } from '../../../runtime/spread-world.ts';
+import { SPREAD_VERSIONS } from '../../../verbs/projections/spread-versions.ts';
 
 const { signal } = new AbortController();
 

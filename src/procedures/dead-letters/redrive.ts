@@ -1,6 +1,6 @@
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { Meter } from '../../cosmos/budget/charge-meter.ts';
-import { type IngestSpec, projectionId } from '../../pipeline/specs.ts';
+import { type IngestSpec, type OutsideSpec, type Pipeline, isOutside, projectionId } from '../../pipeline/specs.ts';
 import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { orderOf } from '../../engine/dead-letters/letter-document.ts';
 import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
@@ -23,7 +23,7 @@ export interface RedriveLettersOptions extends TriedSelection, Parts {
   readonly signal: AbortSignal;
   /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
   readonly readLagMs?: number | undefined;
-  readonly progress?: (done: number, of: number) => void;
+  readonly progress?: ((done: number, of: number) => void) | undefined;
 }
 
 /** Dead letters that are redriven together. Progress is reported after each group; an interruption loses at most one. */
@@ -62,7 +62,7 @@ export async function redrive(options: RedriveLettersOptions): Promise<Redriven[
         container,
         id,
         outcome: 'refused' as const,
-        message: `The pipeline declares no projection ${projection}`,
+        message: unknownOf(projection, loaded.pipeline),
       })),
       ...(await redriveIn(
         some.filter(({ projection }) => known.has(projection)),
@@ -73,6 +73,16 @@ export async function redrive(options: RedriveLettersOptions): Promise<Redriven[
     progress?.(results.length, letters.length);
   }
   return results;
+}
+
+/** A projection into the next content of its sink. Under its own name, because the live content refuses other rows. */
+export const nextOf = (spec: OutsideSpec): OutsideSpec => ({ ...spec, name: `${spec.name}-next` });
+
+function unknownOf(projection: string, { effects }: Pipeline): string {
+  const filled = effects.filter(isOutside).find((spec) => projectionId(nextOf(spec)) === projection);
+  return filled
+    ? `The content that is being filled refused it: \`millrace projections rebuild ${filled.name}\` redrives it`
+    : `The pipeline declares no projection ${projection}`;
 }
 
 /** Applies letters of one place again, with the engine that was opened for it. */

@@ -1,7 +1,7 @@
 import { wholeOf } from '../../pipeline/places.ts';
 import { type Pipeline, projectionId } from '../../pipeline/specs.ts';
 import { undeclaredHint } from '../../engine/views/held.ts';
-import { Views, type ViewsByName } from '../../engine/views/views.ts';
+import { type View, Views, type ViewVersion, type ViewsByName } from '../../engine/views/views.ts';
 import { readAnother, sayUnwritten, unwrittenOf } from '../projections/still-written.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { plural } from '../table.ts';
@@ -27,12 +27,15 @@ export async function views(
     ];
   const names = new Set([...Object.keys(all), ...pipeline.projections.map(({ name }) => name)]);
   const findings = [...names].flatMap((name) => viewFindings(name, all, pipeline));
-  return findings.length > 0 ? findings : [good('views', `${plural(names.size, 'projection')} with a current version`)];
+  const current = Object.values(all).filter((view) => view.current !== null).length;
+  return findings.length > 0 ? findings : [good('views', `${plural(current, 'projection')} with a current version`)];
 }
 
 function viewFindings(name: string, all: ViewsByName, pipeline: Pipeline): DoctorFinding[] {
   const view = all[name];
-  if (!view?.current)
+  // Only they have versions side by side; the view of another says that it is paused, or filled again.
+  const declared = pipeline.projections.filter((spec) => spec.name === name).map(projectionId);
+  if (declared.length > 0 && !view?.current)
     return [
       doubtful(
         'views',
@@ -40,9 +43,14 @@ function viewFindings(name: string, all: ViewsByName, pipeline: Pipeline): Docto
         `Run \`millrace projections rebuild ${name}\`, then \`millrace projections promote ${name}\`.`,
       ),
     ];
+  if (!view) return [];
+  return [...(view.current ? currentFindings(name, view.current, all, pipeline) : []), ...workFindings(name, view)];
+}
+
+function currentFindings(name: string, is: ViewVersion, all: ViewsByName, pipeline: Pipeline): DoctorFinding[] {
   const findings: DoctorFinding[] = [];
-  const current = projectionId({ name, version: view.current.version });
-  const unwritten = unwrittenOf(view.current.reads, pipeline, all);
+  const current = projectionId({ name, version: is.version });
+  const unwritten = unwrittenOf(is.reads, pipeline, all);
   if (unwritten)
     findings.push(
       (unwritten.until === undefined ? bad : doubtful)(
@@ -60,20 +68,25 @@ function viewFindings(name: string, all: ViewsByName, pipeline: Pipeline): Docto
         undeclaredHint(name, all, declared, Date.now()),
       ),
     );
-  if (view.paused)
+  return findings;
+}
+
+/** What was begun and has not ended. */
+function workFindings(name: string, { paused, staged, current }: View): DoctorFinding[] {
+  const findings: DoctorFinding[] = [];
+  if (paused)
     findings.push(
       doubtful(
         'views',
-        `${view.paused.by} paused ${name} at ${view.paused.since}`,
+        `${paused.by} paused ${name} at ${paused.since}`,
         `Run \`millrace projections resume ${name}\`.`,
       ),
     );
-  const { staged } = view;
   if (staged?.phase === 'frozen' && Date.parse(staged.frozenUntil ?? '') < Date.now())
     findings.push(
       doubtful(
         'views',
-        `a promotion of ${name}@${staged.version} was interrupted; hosts continued with ${current}`,
+        `a promotion of ${name}@${staged.version} was interrupted; hosts continued with ${current ? projectionId({ name, version: current.version }) : 'the content before'}`,
         `Run \`millrace projections promote ${name}\` again.`,
       ),
     );
@@ -82,7 +95,7 @@ function viewFindings(name: string, all: ViewsByName, pipeline: Pipeline): Docto
       doubtful(
         'views',
         `${name}@${staged.version} has been in a rebuild since ${staged.since}; no document is archived meanwhile`,
-        `Resume it with \`millrace projections rebuild ${name}\`, or drop it.`,
+        `Resume it with \`millrace projections rebuild ${name}\`${staged.container === '' ? '' : ', or drop it'}.`,
       ),
     );
   return findings;

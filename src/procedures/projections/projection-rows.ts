@@ -53,8 +53,7 @@ function withOf(spec: ProjectionSpec): string[] {
 }
 
 /**
- * Embeds and effects: they write into other documents or outside the account, so they have no versions side by side. A
- * rebuild that is under way shows its phase.
+ * Embeds and effects: they write into other documents or outside the account, so they have no versions side by side.
  */
 export const otherRows = (
   { embeds, effects }: Pick<Pipeline, 'embeds' | 'effects'>,
@@ -69,7 +68,7 @@ export const otherRows = (
       into: spec.kind === 'embed' ? named(spec.into) : spec.kind === 'table' ? `table ${spec.table}` : '',
       with: spec.kind === 'custom' ? more : [],
       onDelete: spec.kind === 'custom' ? null : spec.onDelete,
-      state: views?.[spec.name]?.staged?.phase ?? stateWithoutVersions(views),
+      state: stateWithoutVersions(spec, views),
     };
   });
 
@@ -92,9 +91,15 @@ export function isReplaced(id: string, views: ViewsByName | undefined): boolean 
   return current !== null && current.version !== version && staged?.version !== version;
 }
 
-/** Of what has no versions side by side: hosts run it, once they run the pipeline. */
-export const stateWithoutVersions = (views: ViewsByName | undefined): 'current' | 'unknown' =>
-  views ? 'current' : 'unknown';
+/** Of what has no versions side by side: hosts run it, once they run the pipeline. A rebuild under way shows its phase. */
+export function stateWithoutVersions(
+  { name, version }: Pick<ProjectionSpec, 'name' | 'version'>,
+  views: ViewsByName | undefined,
+): ListedProjection['state'] {
+  if (!views) return 'unknown';
+  const staged = views[name]?.staged;
+  return staged?.version === version ? staged.phase : 'current';
+}
 
 /** Publishes and ingests. They have no versions side by side. */
 export const streamRows = (
@@ -108,7 +113,7 @@ export const streamRows = (
     into: `event hub ${spec.to}`,
     with: [],
     onDelete: null,
-    state: stateWithoutVersions(views),
+    state: stateWithoutVersions(spec, views),
   })),
   ...ingests.map((spec) => ({
     id: projectionId(spec),
@@ -117,7 +122,7 @@ export const streamRows = (
     into: `${spec.into.container}/${spec.into.type}`,
     with: [],
     onDelete: null,
-    state: stateWithoutVersions(views),
+    state: stateWithoutVersions(spec, views),
   })),
 ];
 

@@ -1,4 +1,5 @@
-import { MillraceError } from '../../base/errors.ts';
+import { MillraceError, messageOf } from '../../base/errors.ts';
+import { projectionId } from '../../pipeline/specs.ts';
 import type { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
 
 export interface FillOptions {
@@ -6,14 +7,26 @@ export interface FillOptions {
   readonly cold: boolean;
   readonly signal: AbortSignal;
   readonly progress?: ((changes: number) => void) | undefined;
+  /** Why a page was not taken: it is tried again, until it is. */
+  readonly refused?: ((why: string) => void) | undefined;
 }
+
+export const sayRefused = (spec: { readonly name: string; readonly version: number }, why: string): string =>
+  `${projectionId(spec)}: a page is tried again: ${why}`;
 
 /**
  * Applies the feeds to their end, the documents of those that have no beginning, the archive, and what the feeds got
  * meanwhile. A shard that is added meanwhile is filled too.
  */
-export async function fill(staged: StagedHosts, { cold, signal, progress }: FillOptions): Promise<void> {
-  const report = (): void => progress?.(staged.progress().changes);
+export async function fill(staged: StagedHosts, { cold, signal, progress, refused }: FillOptions): Promise<void> {
+  let said: string | undefined;
+  const report = (): void => {
+    progress?.(staged.progress().changes);
+    const error = staged.rejection();
+    if (error === undefined || messageOf(error) === said) return;
+    said = messageOf(error);
+    refused?.(said);
+  };
   const reporting = setInterval(report, 250);
   try {
     do {

@@ -30,7 +30,7 @@ export function rebuildCustom(options: CustomOptions): Promise<Rebuilt> {
 type CustomOptions = Omit<RebuildOptions, 'spec'> & { readonly spec: ResetSpec };
 
 async function fillAgain(options: CustomOptions, name: (since: string) => void): Promise<Rebuilt> {
-  const { services, loaded, spec, signal, progress } = options;
+  const { services, loaded, spec, signal } = options;
   const views = new Views(services.global.state, loaded.pipeline.name);
   const other = (await views.adopt(loaded.pipeline))[spec.name]?.staged;
   // Only what is staged names its positions.
@@ -59,7 +59,7 @@ async function fillAgain(options: CustomOptions, name: (since: string) => void):
   let counts = { changes: 0, parked: 0, charge: 0 };
   if (staged?.phase !== 'filled') {
     await using host = await StagedHosts.open(filled);
-    await fill(host, { cold: true, signal, progress });
+    await fill(host, { ...options, cold: true });
     await host.stop();
     await views.change(spec.name, (view) =>
       view.staged?.since === since ? { ...view, staged: { ...view.staged, phase: 'filled' } } : undefined,

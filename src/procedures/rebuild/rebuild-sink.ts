@@ -7,7 +7,7 @@ import { type Staged, type View, Views } from '../../engine/views/views.ts';
 import { READ_LAG_MS, openEngine } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
-import { redriveIn } from '../dead-letters/redrive.ts';
+import { nextOf, redriveIn } from '../dead-letters/redrive.ts';
 import { operationsError } from '../errors.ts';
 import { plural } from '../table.ts';
 import { beginOf } from './begins.ts';
@@ -35,7 +35,7 @@ export const rebuildSink = (options: SinkOptions): Promise<Rebuilt> =>
   );
 
 async function fillTarget(options: SinkOptions): Promise<Rebuilt> {
-  const { services, loaded, spec, signal, progress } = options;
+  const { services, loaded, spec } = options;
   const views = new Views(services.global.state, loaded.pipeline.name);
   await views.adopt(loaded.pipeline);
   let begun = (await views.read())?.[spec.name]?.staged;
@@ -60,7 +60,7 @@ async function fillTarget(options: SinkOptions): Promise<Rebuilt> {
   const begins = own.startsAs && (await beginOf(services, loaded, own.startsAs));
   if (begun) await redriveOwn(own);
   await using host = await StagedHosts.open({ ...own, purpose: purposeOf(own.spec, target), resumes: begun != null });
-  await fill(host, { cold: true, signal, progress });
+  await fill(host, { ...options, cold: true });
   await views.change(spec.name, (view) => {
     const now = ownStaged(view, spec, target);
     return now.phase === 'filling' ? { ...view, staged: { ...now, phase: 'filled' } } : undefined;
@@ -68,8 +68,8 @@ async function fillTarget(options: SinkOptions): Promise<Rebuilt> {
   await host.stop();
   const { changes, charge } = host.progress();
   const parked = (await lettersOf(options, own.spec)).length;
-  const done = { projection: projectionId(spec), container: target, resumed: begun != null, changes, parked, charge };
-  return { ...done, ...(begins !== undefined && { begins }) };
+  const done = { projection: projectionId(spec), container: target, resumed: begun != null, changes, charge };
+  return { ...done, parked, parkedAs: projectionId(own.spec), ...(begins !== undefined && { begins }) };
 }
 
 /**
@@ -158,21 +158,18 @@ export async function dropTarget(options: Omit<SinkOptions, 'progress'>): Promis
 
 type Own = Omit<SinkOptions, 'spec'> & { readonly spec: OutsideSpec };
 
-/** The same projection into the target. Under its own name, because the live content refuses other rows. */
-const ownSpec = (spec: OutsideSpec): OutsideSpec => ({ ...spec, name: `${spec.name}-next` });
-
 async function openTarget<O extends Omit<SinkOptions, 'progress'>>(
   options: O,
   target: string,
 ): Promise<Omit<O, 'spec'> & { readonly spec: OutsideSpec; readonly startsAs: string | undefined }> {
   const { spec, signal } = options;
-  const own = { ...ownSpec(spec), to: await spec.to.rebuild.open(target, signal) };
+  const own = { ...nextOf(spec), to: await spec.to.rebuild.open(target, signal) };
   return { ...options, spec: own, startsAs: options.wholeHistory ? undefined : projectionId(spec) };
 }
 
 const purposeOf = (spec: OutsideSpec, target: string): string => `${projectionId(spec)}.${target}`;
 
-function sameVersion({ staged }: View, spec: OutsideSpec): undefined {
+export function sameVersion({ staged }: View, spec: OutsideSpec): undefined {
   if (!staged || staged.version === spec.version) return undefined;
   throw operationsError(
     'rebuild-under-way',

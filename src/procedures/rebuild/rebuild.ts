@@ -7,7 +7,7 @@ import { isKept } from '../../engine/views/kept.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { ownReset, removeBuilt, resetting } from '../drop/drop.ts';
-import { fill, followed } from './fill.ts';
+import { type FillOptions, fill, followed } from './fill.ts';
 import { replay } from '../replay/replay.ts';
 import type { StagedOptions } from '../../runtime/hosts/staged-host.ts';
 import { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
@@ -22,6 +22,8 @@ export interface Rebuilt {
   readonly changes: number;
   /** The number of changes that this version can't apply: `dead-letters list --only name@version` lists them. */
   readonly parked: number;
+  /** `name@version` of their dead letters. Absent: the projection's. */
+  readonly parkedAs?: string;
   /** Request units. */
   readonly charge: number;
   /** It resumed an earlier rebuild. */
@@ -34,13 +36,12 @@ export interface Rebuilt {
   readonly begins?: string;
 }
 
-export type RebuildOptions = Omit<StagedOptions, 'purpose' | 'startOf' | 'startsAs' | 'spec'> & {
-  readonly spec: ProjectionSpec;
-  /** For a send and a custom projection with a start: also what lies below it. */
-  readonly wholeHistory?: boolean | undefined;
-  readonly signal: AbortSignal;
-  readonly progress?: (changes: number) => void;
-};
+export type RebuildOptions = Omit<StagedOptions, 'purpose' | 'startOf' | 'startsAs' | 'spec'> &
+  Omit<FillOptions, 'cold'> & {
+    readonly spec: ProjectionSpec;
+    /** For a send and a custom projection with a start: also what lies below it. */
+    readonly wholeHistory?: boolean | undefined;
+  };
 
 export const rebuildPurpose = (spec: ProjectionSpec): string => projectionId(spec);
 
@@ -60,7 +61,7 @@ const viewsOf = ({ services, loaded }: Pick<RebuildOptions, 'services' | 'loaded
   new Views(services.global.state, loaded.pipeline.name);
 
 async function fillVersion(options: RebuildOptions): Promise<Rebuilt> {
-  const { loaded, spec, signal, progress } = options;
+  const { loaded, spec } = options;
   const { name, version } = spec;
   const views = viewsOf(options);
   await views.adopt(loaded.pipeline);
@@ -90,7 +91,7 @@ async function fillVersion(options: RebuildOptions): Promise<Rebuilt> {
   if (refused) throw refused;
   const resumed = begun !== undefined && !reset;
   await using staged = await StagedHosts.open({ ...options, purpose: rebuildPurpose(spec), resumes: resumed });
-  await fill(staged, { cold: true, signal, progress });
+  await fill(staged, { ...options, cold: true });
   await views.change(name, (view) =>
     view.staged?.version === version && view.staged.phase === 'filling'
       ? { ...view, staged: { ...view.staged, phase: 'filled' } }

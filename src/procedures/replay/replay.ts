@@ -2,7 +2,7 @@ import { digest } from '../../base/json.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { projectionId } from '../../pipeline/specs.ts';
 import { projectionTargetOf } from '../projections/choose.ts';
-import { fill, followed, isUnfollowed } from '../rebuild/fill.ts';
+import { type FillOptions, fill, followed, isUnfollowed } from '../rebuild/fill.ts';
 import { besideHosts } from './beside-hosts.ts';
 import { StagedHosts, type StagedHostsOptions } from '../../runtime/hosts/staged-hosts.ts';
 
@@ -20,14 +20,12 @@ export interface Replayed {
   readonly startedOver?: string;
 }
 
-export type ReplayOptions = Omit<StagedHostsOptions, 'purpose'> & {
-  /** Its start, as text. A replay with the same start resumes one that was interrupted. */
-  readonly from: string;
-  /** Includes archived documents; only from the beginning. */
-  readonly cold: boolean;
-  readonly signal: AbortSignal;
-  readonly progress?: (changes: number) => void;
-};
+/** `cold`: only from the beginning. */
+export type ReplayOptions = Omit<StagedHostsOptions, 'purpose'> &
+  FillOptions & {
+    /** Its start, as text. A replay with the same start resumes one that was interrupted. */
+    readonly from: string;
+  };
 
 /**
  * Applies the feed to one version again, from a point to its present end; the live leases don't move. Versions decide what
@@ -35,12 +33,12 @@ export type ReplayOptions = Omit<StagedHostsOptions, 'purpose'> & {
  * @throws UsageError `position-unusable` where the all-versions feed no longer has the changes since its start
  */
 export async function replay(options: ReplayOptions): Promise<Replayed> {
-  const { spec, from, cold, tenant, note, signal, progress } = options;
+  const { spec, from, tenant, note } = options;
   const to = 'into' in spec ? spec.into : projectionTargetOf(spec);
   const purpose = `${projectionId(spec)}.${note ? 'note' : 'replay'}-${digest(tenant === undefined ? [from, to] : [from, to, tenant]).slice(0, 8)}`;
   const once = async (): Promise<Replayed> => {
     await using staged = await StagedHosts.open({ ...options, purpose });
-    await fill(staged, { cold, signal, progress });
+    await fill(staged, options);
     await staged.stop();
     await staged.removeLeases();
     return { projection: projectionId(spec), container: projectionTargetOf(spec), ...staged.progress() };

@@ -68,7 +68,7 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
       const id = projectionId(spec);
       return {
         id,
-        state: isProjection(spec) ? projectionStateOf(spec, views) : stateWithoutVersions(views),
+        state: isProjection(spec) ? projectionStateOf(spec, views) : stateWithoutVersions(spec, views),
         /** Where it begins, once a host has recorded it. */
         start: starts?.[id] ?? null,
         ruPerChange: ruPerChange(said, id),

@@ -213,6 +213,12 @@ export class StagedHost implements AsyncDisposable {
     return { changes, parked, changed, charge: this.#meter.charge + (meter?.charge ?? 0) };
   }
 
+  /** Why a page was not taken the last time; undefined: each was. */
+  rejection(): unknown {
+    const leases = this.#feeds.flatMap(({ host }) => host.status().leases);
+    return leases.find(({ rejection }) => rejection)?.rejection?.error;
+  }
+
   stop(): Promise<void> {
     return (this.#stopped ??= Promise.all(this.#feeds.map(({ host }) => host.stop())).then(() => undefined));
   }

@@ -129,6 +129,14 @@ export class StagedHosts implements AsyncDisposable {
     };
   }
 
+  /** Why a page was not taken the last time, in any place. */
+  rejection(): unknown {
+    return this.#hosts
+      .values()
+      .map((host) => host.rejection())
+      .find((error) => error !== undefined);
+  }
+
   async stop(): Promise<void> {
     await Promise.all(this.#hosts.values().map((host) => host.stop()));
   }

@@ -12,8 +12,9 @@ import { plural } from '../../procedures/table.ts';
 import { type RebuiltSpec, chooseRebuilt, projectionTargetOf } from '../../procedures/projections/choose.ts';
 import { rateInput } from '../../procedures/projections/estimate.ts';
 import { estimateIn } from '../../procedures/projections/in-places.ts';
+import { sayRefused } from '../../procedures/rebuild/fill.ts';
 import { rebuildCustom } from '../../procedures/rebuild/rebuild-custom.ts';
-import { rebuildSink } from '../../procedures/rebuild/rebuild-sink.ts';
+import { rebuildSink, sameVersion } from '../../procedures/rebuild/rebuild-sink.ts';
 import {
   type Rebuilt,
   type RebuildOptions,
@@ -83,10 +84,12 @@ export const projectionsRebuild = defineOperation({
     const { pipeline } = loaded;
     const spec = chooseRebuilt(pipeline, name);
     const view = (await new Views(services.global.state, pipeline.name).read())?.[spec.name];
-    if (view && spec.kind !== 'embed' && !isOutside(spec) && spec.kind !== 'custom') refuseVersion(view, spec);
+    if (view && isOutside(spec)) sameVersion(view, spec);
+    else if (view && spec.kind !== 'embed' && !isOutside(spec) && spec.kind !== 'custom') refuseVersion(view, spec);
+    const staged = view?.staged?.version === spec.version ? view.staged : undefined;
     const { documents, ru } = await estimateIn(spec, parts);
     return {
-      steps: stepsOf(spec, documents, view?.staged != null && view.staged.phase !== 'resetting'),
+      steps: stepsOf(spec, documents, staged !== undefined && staged.phase !== 'resetting'),
       ru,
       // New children of an embed are searched again after twice the read lag.
       seconds: (spec.kind === 'embed' ? SETTLE_S : 0) + secondsToWrite(documents, ru, ruPerSecond),
@@ -105,10 +108,12 @@ export const projectionsRebuild = defineOperation({
         wholeHistory: asked.wholeHistory,
         progress: (changes: number) =>
           context.screen.progress(`${projectionId(spec)}: changes applied`, changes, Math.max(documents, changes)),
+        refused: (why: string) => context.screen.line(sayRefused(spec, why)),
       };
       return runRebuild(spec, options);
     });
   },
+  ok: (result) => isEnqueued(result) || result.parked === 0,
   format: (result) =>
     isEnqueued(result)
       ? sayEnqueued(result)
@@ -122,7 +127,7 @@ export const projectionsRebuild = defineOperation({
               ]),
           ...(result.parked > 0
             ? [
-                `${plural(result.parked, 'change')} parked: see \`millrace dead-letters list --only ${result.projection}\`.`,
+                `${plural(result.parked, 'change')} parked: see \`millrace dead-letters list --only ${result.parkedAs ?? result.projection}\`.`,
               ]
             : []),
           result.inPlace

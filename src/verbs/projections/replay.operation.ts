@@ -32,6 +32,7 @@ import { type MovedKeys, movedMeanwhile, sayMoved } from '../../procedures/verif
 import { currentOf } from '../../procedures/verify/verify.ts';
 import { askedTenant, tenantInput } from '../../procedures/tenants/tenant-flag.ts';
 import { assertStill } from '../../procedures/tenants/tenant-moves.ts';
+import { sayRefused } from '../../procedures/rebuild/fill.ts';
 import { type Replayed, type ReplayOptions, replay } from '../../procedures/replay/replay.ts';
 import { operationsError } from '../../procedures/errors.ts';
 
@@ -97,7 +98,8 @@ export const projectionsReplay = defineOperation({
       const progress = (changes: number): void => screen.progress(`${projectionId(options.spec)}: ${done}`, changes);
       const movedSince =
         tenant === undefined && (await readsShards(options)) ? await movedMeanwhile(options, signal) : undefined;
-      const replayed = await replay({ ...options, progress });
+      const refused = (why: string): void => screen.line(sayRefused(options.spec, why));
+      const replayed = await replay({ ...options, progress, refused });
       await assertUnmoved?.();
       const moved = (await movedSince?.()) ?? [];
       return { ...replayed, ...(asked.note && { noted: true }), ...(moved.length > 0 && { moved }) };

@@ -10,7 +10,7 @@ import {
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { sourcesOf } from '../../pipeline/pipeline.ts';
 import { type RecordedStart, readStarts } from '../../engine/views/starts.ts';
-import { NO_VIEW, type Previous, type View, Views } from '../../engine/views/views.ts';
+import { NO_VIEW, type Previous, type Staged, type View, Views } from '../../engine/views/views.ts';
 import { readDeadLetters } from '../../procedures/dead-letters/read.ts';
 import { partsOf } from '../../procedures/context.ts';
 import { defineOperation } from '../operation.ts';
@@ -45,6 +45,7 @@ function showStream(
   return {
     ...NO_VIEW,
     paused: view?.paused ?? null,
+    staged: view?.staged ?? null,
     name: spec.name,
     kind: spec.kind,
     reads:
@@ -118,11 +119,7 @@ export const projectionsShow = defineOperation({
             ? `  never built: run \`millrace projections rebuild ${name}\``
             : '  no host has read a change yet; the first one that does makes the lowest version current',
       ...(start ? [`  begins at ${sayBegin(start)}, recorded at ${start.at}`] : []),
-      ...(staged
-        ? [
-            `  ${staged.phase}: version ${staged.version}, into ${staged.container}/${staged.type}, since ${staged.since}`,
-          ]
-        : []),
+      ...(staged ? [`  ${staged.phase}: version ${staged.version}${sayInto(staged)}, since ${staged.since}`] : []),
       ...(previous
         ? [
             `  before: version ${previous.version}, in ${previous.container}/${previous.type}, readable until ${previous.readableUntil}${sayKept(previous)}`,
@@ -134,6 +131,12 @@ export const projectionsShow = defineOperation({
       ...declared.map(({ id, into, parked }) => `  version: ${id} into ${into}, ${plural(parked, 'change')} parked`),
     ].join('\n'),
 });
+
+/** A content of a sink has no type; a custom projection is filled in place. */
+function sayInto({ container, type }: Staged): string {
+  if (container === '') return '';
+  return `, into ${container}${type === '' ? '' : `/${type}`}`;
+}
 
 function sayKept({ keptUntil, notKept }: Previous): string {
   if (notKept !== undefined) return `; no longer kept: ${notKept}`;

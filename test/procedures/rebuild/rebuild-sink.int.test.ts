@@ -142,6 +142,24 @@ it('a sink with a second content can be dropped while it is being filled, and th
   expect(again.resumed).toBe(false);
 });
 
+it('a sink with a second content that is down says so while it is filled, once', async () => {
+  const said: string[] = [];
+  const { to, ...of } = spec();
+  let left = 3;
+  const open: typeof to.rebuild.open = async (...given) => {
+    const content = await to.rebuild.open(...given);
+    return {
+      write: async (...entries) => {
+        if (left-- > 0) throw new Error('The index is down');
+        return content.write(...entries);
+      },
+    };
+  };
+  const down = { ...of, to: { ...to, rebuild: { ...to.rebuild, open } } };
+  expect(await rebuildSink({ ...optionsOf(down), refused: (why) => said.push(why) })).toMatchObject({ parked: 0 });
+  expect(said).toEqual([expect.stringContaining('The index is down')]);
+});
+
 it('a sink with a second content is repaired row by row, more than once, and a later change still wins', async () => {
   const falsify = () => {
     const first = shelves.contents.get('first');

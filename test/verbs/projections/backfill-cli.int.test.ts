@@ -58,6 +58,44 @@ it('`projections rebuild` rebuilds an outside sink, shows how far that is, and s
   expect(search.index.search('s1', 'order').length).toBe(2);
 });
 
+it('a rebuild with parked changes ends with exit code 1 and says where they are; all verbs show the same phase', async () => {
+  vi.stubEnv('REFUSED', 'o2');
+  const filled = await projections('rebuild', 'search');
+  expect(filled.code).toBe(1);
+  expect(filled.stdout).toContain('1 change parked: see `millrace dead-letters list --only search-next@1`');
+  const letters = (...args: string[]) =>
+    cli(['dead-letters', ...args, '--only', 'search-next@1', '--pipeline', OUTSIDE]);
+  expect((await letters('list')).stdout).toContain('It refuses o2');
+  expect((await letters('redrive')).stdout).toContain('`millrace projections rebuild search` redrives it');
+  expect((await projections('show', 'search')).stdout).toMatch(/ filled: version 1, into search-1-\d+, since /);
+  for (const listed of [await projections('list'), await cli(['status', '--pipeline', OUTSIDE])])
+    expect(listed.stdout).toMatch(/search@1 .*filled/);
+  expect((await projections('rebuild', 'notes')).code).toBe(1);
+  vi.stubEnv('REFUSED', '');
+  const { stdout: said } = await cli(['doctor', '--pipeline', OUTSIDE]);
+  expect(said).not.toContain('never built');
+  expect((await projections('rebuild', 'search')).code).toBe(0);
+  expect((await projections('drop', 'search', '--yes')).code).toBe(0);
+});
+
+it('a dry run of a rebuild says what the run does where another version was begun', async () => {
+  const views = new Views(stage.services.place.state, 'outside');
+  const staged = {
+    version: 7,
+    container: 'x',
+    type: '',
+    reads: [],
+    phase: 'filling',
+    since: '2026-01-01T10:00:00.000Z',
+  } as const;
+  for (const name of ['search', 'notes']) await views.change(name, (view) => ({ ...view, staged }));
+  expect((await projections('rebuild', 'search', '--dry-run')).stderr).toContain('search@7 has been in a rebuild');
+  const { stdout } = await projections('rebuild', 'notes', '--dry-run');
+  expect(stdout).toContain('call reset of notes@1');
+  expect(stdout).not.toContain('resuming');
+  for (const name of ['search', 'notes']) await views.change(name, (view) => ({ ...view, staged: null }));
+});
+
 it('a verb refuses what a kind can’t do, with the command that can', async () => {
   const answer = async (...args: string[]) => (await projections(...args)).stderr;
   expect(await answer('replay', 'mail')).toContain('projections rerun mail');

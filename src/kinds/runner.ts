@@ -1,5 +1,6 @@
 import { canonical } from '../base/json.ts';
 import { MillraceError, messageOf } from '../base/errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 import { thrownAt } from '../base/user-code.ts';
 import type { SourceRef } from '../pipeline/specs.ts';
 import type { Change } from '../feed/reading/change.ts';
@@ -48,7 +49,12 @@ export interface Refusal {
 /** Changes that can't be applied, however often Millrace tries. The page's other changes may not be applied either. */
 export class Poison extends MillraceError<'poison'> {
   readonly refusals: readonly Refusal[];
+  /** @throws UsageError `option-invalid` for an empty list */
   constructor(refusals: readonly Refusal[]) {
+    if (refusals.length === 0)
+      throw sharedError('option-invalid', 'new Poison([]) names no change that can’t be applied', {
+        hint: 'Name each one with the error that says why: `new Poison([{ change, error }])`.',
+      });
     super(
       'poison',
       refusals.map(({ change, error }) => `${change.container}/${change.id}: ${error.message}`).join('; '),

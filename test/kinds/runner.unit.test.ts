@@ -1,7 +1,7 @@
 // AGG-G12: of one page only the last version of each document is applied.
 import { expect, test } from 'vitest';
 import type { Change } from '../../src/feed/reading/change.ts';
-import { lastOfEach, wantedChanges } from '../../src/kinds/runner.ts';
+import { Poison, lastOfEach, wantedChanges } from '../../src/kinds/runner.ts';
 
 const change = (lsn: number, more: Partial<Change> = {}): Change => ({
   container: 'Orders',
@@ -27,4 +27,14 @@ test('documents of one id are apart under two keys and in two containers', () =>
 test('a deletion supersedes the versions before it', () => {
   expect(lsns(wantedChanges([change(1), change(2, { op: 'delete' })], { onDelete: 'remove' }))).toEqual([2]);
   expect(wantedChanges([change(1), change(2, { op: 'delete' })], { onDelete: 'keep' })).toEqual([]);
+});
+
+test('Poison that names no change is refused where it is thrown, with what to pass', () => {
+  expect(() => new Poison([])).toThrow(
+    expect.objectContaining({
+      code: 'option-invalid',
+      message: expect.stringContaining('names no change'),
+      hint: expect.stringContaining('new Poison([{ change, error'),
+    }),
+  );
 });

@@ -66,7 +66,7 @@ export const SHARED_ERRORS = {
   ),
   'not-found': usage(
     'There is nothing with the name or id that the call gives.',
-    'Correct the name. The verb `list` of the noun shows the names that there are.',
+    'Correct the name or the id that the message shows.',
   ),
   'option-invalid': usage(
     'An option or an argument of a function has a value that the function does not accept.',

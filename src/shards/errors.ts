@@ -1,6 +1,9 @@
 import { type ErrorCatalogue, errorsOf, usage } from '../base/error-catalogue.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
+/** Of an error about a map or a shard that there is not. */
+export const LIST_MAPS = { hint: 'Run `millrace shards list` to see the maps and their shards.' };
+
 export const SHARDS_ERRORS = {
   'gate-closed': {
     meaning: 'The application closed the write gate, and then tried to write through it.',

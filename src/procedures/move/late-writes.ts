@@ -87,7 +87,10 @@ async function openEnded(
   const { map, maps, signal } = options;
   const moves = await movesOf(maps, map.name, signal);
   const found = moves.find((one) => one.id === id);
-  if (!found) throw sharedError('not-found', `There is no move ${id} of ${map.name}`);
+  if (!found)
+    throw sharedError('not-found', `There is no move ${id} of ${map.name}`, {
+      hint: `Run \`millrace shards moves ${map.name}\` to see the moves.`,
+    });
   const busy = moves.find((one) => isUnfinished(one) && spansOverlap(one, found));
   if (busy) throw underWay(busy);
   const places = await movePlacesOf(options, found);

@@ -128,7 +128,10 @@ export async function planMove(
 export async function cancelMove(options: MoveOptions, id: string): Promise<Moved> {
   const { map, maps, signal, clock = systemClock, takeOver: force = false } = options;
   const found = (await movesOf(maps, map.name, signal)).find((one) => one.id === id);
-  if (!found) throw sharedError('not-found', `There is no move ${id} of ${map.name}`);
+  if (!found)
+    throw sharedError('not-found', `There is no move ${id} of ${map.name}`, {
+      hint: `Run \`millrace shards moves ${map.name}\` to see the moves.`,
+    });
   const places = await movePlacesOf(options, found);
   const containers = await movedContainers(map, found, places);
   await map.settle();

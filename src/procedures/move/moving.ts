@@ -73,7 +73,9 @@ export const accessTo = ({ signal, meter }: Moving, { database }: MovePlace): Co
 export async function mappingNow({ map, record }: Moving): Promise<Mapping> {
   const mapping = await mappingOfMove(map, record.now);
   if (mapping) return mapping;
-  throw sharedError('not-found', `No mapping of ${map.name} is exactly ${record.now.keys} any more`);
+  throw sharedError('not-found', `No mapping of ${map.name} is exactly ${record.now.keys} any more`, {
+    hint: `Run \`millrace shards show ${map.name}\` to see the mappings.`,
+  });
 }
 
 export function hostsOf(moving: Moving, place: MovePlace, monitored: Container): MoveHosts | undefined {

@@ -10,7 +10,7 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { rewrite } from '../../cosmos/compare-and-swap.ts';
-import { shardsError } from '../errors.ts';
+import { LIST_MAPS, shardsError } from '../errors.ts';
 import { ROUTERS_CONTAINER, shardGateStore } from '../gate/shard-gate-store.ts';
 import { type Closed, ShardGates } from '../gate/shard-gates.ts';
 import { KEY_TYPES, type KeyTypeName } from '../keys/key-type.ts';
@@ -157,7 +157,7 @@ export class ShardMapManager {
   async getMap(name: string): Promise<ShardMap> {
     const map = await this.tryGetMap(name);
     if (map) return map;
-    throw sharedError('not-found', `There is no shard map ${name}`);
+    throw sharedError('not-found', `There is no shard map ${name}`, LIST_MAPS);
   }
 
   /** Undefined: there is no map of this name; names that differ in case only are one name. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sharedError } from '../../base/shared-errors.ts';
-import { keysInvalid, shardsError } from '../errors.ts';
+import { LIST_MAPS, keysInvalid, shardsError } from '../errors.ts';
 import type { Closed, HoldOptions } from '../gate/shard-gates.ts';
 import { type KeyTypeName, type KeyValue, encodeKey } from '../keys/key-type.ts';
 import { compareShard } from './compare-shard.ts';
@@ -71,7 +71,7 @@ export class ShardMap {
   async shard(location: ShardLocation): Promise<Shard> {
     const found = (await this.shards()).find((shard) => isSameLocation(shard.location, location));
     if (found) return found;
-    throw sharedError('not-found', `The map ${this.name} has no shard at ${shownLocation(location)}`);
+    throw sharedError('not-found', `The map ${this.name} has no shard at ${shownLocation(location)}`, LIST_MAPS);
   }
 
   /** The database and its containers must exist. @throws UsageError `shard-unfit`; MillraceError `exists` */
@@ -388,7 +388,7 @@ export class ShardMap {
   async #whole(): Promise<Whole<MapHeader>> {
     const whole = await this.#parts.sheet.whole();
     if (whole) return whole;
-    throw sharedError('not-found', `There is no shard map ${this.name}`);
+    throw sharedError('not-found', `There is no shard map ${this.name}`, LIST_MAPS);
   }
 
   async #run(

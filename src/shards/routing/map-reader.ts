@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { type KeySpan, covers } from '../keys/spans.ts';
 import { sharedError } from '../../base/shared-errors.ts';
+import { LIST_MAPS } from '../errors.ts';
 import { allOf } from '../map/cosmos-sheet.ts';
 import {
   HEADER_ID,
@@ -41,7 +42,7 @@ export class MapReader {
       readItem<T>(container.item(id, pk), { clock }).catch(throwDenied(container));
     if (!(await read('store', 'store'))) throw await noStore(database);
     const header = await read<MapHeader>(HEADER_ID, mapPartition(name));
-    if (!header) throw sharedError('not-found', `There is no shard map ${name}`);
+    if (!header) throw sharedError('not-found', `There is no shard map ${name}`, LIST_MAPS);
     return new MapReader(header, database, clock);
   }
 

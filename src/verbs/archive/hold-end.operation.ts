@@ -70,7 +70,10 @@ async function opened(named: string, { workspace, signal, screen }: Context): Pr
   const { tenant } = askedTenant(loaded, named);
   const holds = new Holds(services.global.state);
   const hold = await holds.of(tenant);
-  if (!hold) throw sharedError('not-found', `Tenant ${tenant} is under no legal hold`);
+  if (!hold)
+    throw sharedError('not-found', `Tenant ${tenant} is under no legal hold`, {
+      hint: 'Run `millrace archive hold list` to see the tenants that are.',
+    });
   const records = await new ErasureRecords(services.global.state, loaded.pipeline.name).read();
   const erasure = records.find(({ id }) => id === hold.erasure);
   return { hold, erasure, holds, store: await openStore(services, signal, (text) => screen.line(text)) };

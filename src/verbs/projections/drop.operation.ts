@@ -36,8 +36,10 @@ async function versionMeant(given: string, views: Views): Promise<{ name: string
   throw sharedError(
     'not-found',
     `${name} has no replaced version and no rebuild to drop${view ? '' : suggestion(name, Object.keys(all ?? {}))}`,
-    view && {
-      hint: `To remove ${name} itself, take it out of the pipeline, and run \`millrace projections drop ${name}\` again.`,
+    {
+      hint: view
+        ? `To remove ${name} itself, take it out of the pipeline, and run \`millrace projections drop ${name}\` again.`
+        : 'Run `millrace projections list` to see the projections and their versions.',
     },
   );
 }

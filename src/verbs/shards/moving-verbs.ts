@@ -100,7 +100,9 @@ export async function moveOptions(
   const connect: MoveOptions['connect'] = (location) => {
     const database = opened.get(shownLocation(location));
     if (database) return database;
-    throw sharedError('not-found', `The shard ${shownLocation(location)} was added while the command ran`);
+    throw sharedError('not-found', `The shard ${shownLocation(location)} was added while the command ran`, {
+      hint: 'Run the command again.',
+    });
   };
   return {
     map,

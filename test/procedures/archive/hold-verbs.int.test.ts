@@ -102,7 +102,7 @@ it('an erasure leaves what a hold keeps, and the release removes it', async () =
   expect((await cli(['archive', 'hold', 'list'])).stdout).toContain('No tenant is under a legal hold.');
   expect(await cli(['archive', 'hold', 'end', '--tenant', GONE, '--yes'])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining(`Tenant ${GONE} is under no legal hold`),
+    stderr: expect.stringMatching(/under no legal hold[^]*`millrace archive hold list`/),
   });
 });
 

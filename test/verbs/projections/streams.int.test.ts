@@ -69,6 +69,13 @@ it('`projections show` shows one of them, with what is parked', async () => {
   );
 });
 
+it('`projections drop` of what has no version to drop names the verb that lists the projections', async () => {
+  expect(await cli(['projections', 'drop', 'hours-out', '--yes', '--pipeline', TELEMETRY])).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/no replaced version[^]*`millrace projections list`/),
+  });
+});
+
 describe('pausing', () => {
   const page = (container: string, type: string): Page => ({
     changes: [

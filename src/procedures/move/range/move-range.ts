@@ -161,7 +161,9 @@ async function finish(options: MoveOptions, move: MoveDocument): Promise<Moved> 
   const mapping = await mappingOfMove(map, move);
   const target = (await map.shards()).find(({ id }) => id === move.to);
   if (mapping && target) return moveMapping(options, mapping, target);
-  throw sharedError('not-found', `No mapping of ${map.name} is exactly ${move.keys} any more`);
+  throw sharedError('not-found', `No mapping of ${map.name} is exactly ${move.keys} any more`, {
+    hint: `Run \`millrace shards show ${map.name}\` to see the mappings.`,
+  });
 }
 
 const within = async (map: ShardMap, range: KeySpan): Promise<InspectedMapping[]> =>

@@ -86,6 +86,11 @@ function selectionOf(given: SelectionInput, { source }: Archive): Selection {
     const named = keyOf(key, source);
     return { documents: [...new Set(id)].map((one) => ({ key: named, id: one })) };
   }
+  // A month lies in its year, so the shorter text decides.
+  if (from !== undefined && to !== undefined && from.slice(0, to.length) > to)
+    throw operationsError('input-invalid', `--from ${from} is after --to ${to}, so no month lies between them`, {
+      hint: 'Give the earlier one as --from.',
+    });
   return {
     ...(tenant === undefined ? {} : { tenant }),
     ...(from === undefined ? {} : { from }),

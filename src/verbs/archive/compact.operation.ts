@@ -7,7 +7,7 @@ import { defineOperation } from '../operation.ts';
 import { plural, size, textTable } from '../../procedures/table.ts';
 import { tenantInput } from '../../procedures/tenants/tenant-flag.ts';
 import { faultLines } from '../../procedures/archive/faults.ts';
-import { assertByTenant } from '../../procedures/archive/of-tenant.ts';
+import { assertArchivedTenant, assertByTenant } from '../../procedures/archive/of-tenant.ts';
 import { openTogether } from '../../procedures/archive/open-together.ts';
 
 const input = z.object({
@@ -23,10 +23,9 @@ async function run({ name: only, tenant, within }: CompactInput, context: Contex
   const { signal, screen } = context;
   const parts = await partsOf(context);
   const works = await openTogether(parts, { only, signal, screen });
-  assertByTenant(
-    works.map(({ archive }) => archive),
-    tenant,
-  );
+  const archives = works.map(({ archive }) => archive);
+  assertByTenant(archives, tenant);
+  await assertArchivedTenant(archives, tenant);
   const watch = watchErasures(parts);
   const results: CompactResult[] = [];
   for (const { archive, moving } of works) {

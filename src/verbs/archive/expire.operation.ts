@@ -7,7 +7,7 @@ import { defineOperation } from '../operation.ts';
 import { plural, size, textTable } from '../../procedures/table.ts';
 import { tenantInput } from '../../procedures/tenants/tenant-flag.ts';
 import { faultLines } from '../../procedures/archive/faults.ts';
-import { assertByTenant } from '../../procedures/archive/of-tenant.ts';
+import { assertArchivedTenant, assertByTenant } from '../../procedures/archive/of-tenant.ts';
 import { type OpenedTogether, openTogether } from '../../procedures/archive/open-together.ts';
 
 const input = z.object({
@@ -22,10 +22,9 @@ type ExpireInput = z.output<typeof input>;
 async function run({ name: only, tenant, within }: ExpireInput, context: Context, dryRun: boolean) {
   const { signal, screen } = context;
   const works = await openTogether(await partsOf(context), { only, signal, screen });
-  assertByTenant(
-    works.map(({ archive }) => archive),
-    tenant,
-  );
+  const archives = works.map(({ archive }) => archive);
+  assertByTenant(archives, tenant);
+  await assertArchivedTenant(archives, tenant);
   const results: ExpireResult[] = [];
   for (const work of works) {
     if (!work.archive.spec.keep) continue;

@@ -55,9 +55,19 @@ export const archiveSweep = defineOperation({
     return { steps: results.flatMap(planned), ru: 0 };
   },
   run: (asked, context) => run(asked, context, false),
-  format: formatSweep,
+  format: (results, { tenant }) =>
+    [
+      formatSweep(results),
+      // It may be one that has no documents yet, so an unknown tenant is no error.
+      ...(tenant !== undefined && results.every(foundNothing)
+        ? [`No document of tenant ${tenant} is due: check the name.`]
+        : []),
+    ].join('\n'),
   ok: (results) => results.every(({ faults }) => faults.length === 0),
 });
+
+const foundNothing = (of: SweepResult): boolean =>
+  of.complete && of.archived + of.removed + of.held + of.superseded + of.undated + of.refused + of.erased === 0;
 
 /** A dry run counts as archived what a real run would archive. */
 const planned = ({ projection, archived, held, stayed }: SweepResult): string[] => [

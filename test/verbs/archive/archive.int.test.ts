@@ -70,6 +70,11 @@ describe('sweep, list, verify, restore', () => {
       value: [{ blobs: 1, archived: 3 }],
     });
     expect((await json('archive', 'verify', '--tenant', 's1')).code).toBe(1);
+    expect((await json('archive', 'compact', '--tenant', 's0')).code).toBe(0);
+    const swept = await Promise.all(['s0', 'S0'].map(async (tenant) => cli(['archive', 'sweep', '--tenant', tenant])));
+    expect(
+      swept.map(({ stdout }) => /No document of tenant (\w+) is due: check the name\.$/m.exec(stdout)?.[1]),
+    ).toEqual(['s0', 'S0']);
     expect(await cli(['archive', 'list', '--tenant', 'S0'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('The archive has no documents of tenant S0'),
@@ -190,6 +195,10 @@ describe('bad input is one clear message, exit code 2, and hot data stay', () =>
     [['restore', '--from', '2026-13'], '--from: must be a month'],
     [['restore', '--id', '../o1', '--key', '["s1"]'], 'The archive never had a document ["s1"] ../o1'],
     [['restore', '--id', 'o1', '--key', '["s1"]', '--dry-run'], 'The archive never had a document ["s1"] o1'],
+    [['restore', '--from', '2026-02', '--to', '2026-01'], '--from 2026-02 is after --to 2026-01'],
+    [['restore', '--from', '2026-02', '--to', '2025', '--dry-run'], '--from 2026-02 is after --to 2025'],
+    [['compact', '--tenant', 'nobody'], 'The archive has no documents of tenant nobody'],
+    [['expire', '--tenant', 'nobody', '--dry-run'], 'The archive has no documents of tenant nobody'],
     [['restore', '--id', 'o1'], '--key and --id name documents together'],
     [['restore', '--id', 'o1', '--key', 's1'], '--key s1 is not a partition key of Orders'],
     [['restore', '--id', 'o1', '--key', '["s1","o1"]'], 'a value for each of /storeId'],

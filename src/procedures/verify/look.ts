@@ -14,10 +14,12 @@ import {
   projectionId,
   waitsFor,
 } from '../../pipeline/specs.ts';
+import { rowKey } from '../../pipeline/oracle/recompute.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import type { ContributionDocument } from '../../kinds/aggregate/contribution.ts';
 import { letterStates } from '../projections/over-shards.ts';
 import type { Screen } from '../screen.ts';
+import type { Counts } from './asked-part.ts';
 import { type ContributionPart, checkContributions } from './contributions.ts';
 import type { Candidate } from './difference.ts';
 import { type ParkedDocument, parkedOf } from './parked.ts';
@@ -84,6 +86,8 @@ export interface LookOptions {
   readonly kept: readonly ProjectionSpec[];
   /** Embeds, and sinks outside the account that can list their content. */
   readonly others?: readonly OtherSpec[];
+  /** Which sink documents are counted. Default: all. */
+  readonly counts?: Counts | undefined;
   readonly screen: Pick<Screen, 'progress'>;
 }
 
@@ -92,7 +96,7 @@ export async function look(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
   reading: Reading,
-  { chosen, kept, others = [], screen }: LookOptions,
+  { chosen, kept, others = [], counts, screen }: LookOptions,
 ): Promise<Comparison> {
   const pathsOf = (container: string): readonly string[] => keyPathsOf(model, container);
   const statesOf = (spec: ProjectionSpec | OutsideSpec): Promise<readonly Container[]> =>
@@ -118,7 +122,7 @@ export async function look(
       const letters = await parkedOf(await statesOf(spec), projectionId(spec), sources);
       parked.push(...letters.documents);
       const own = (source: SourceRef): readonly Doc[] => letters.without(part.docs.get(nameOf(source)) ?? []);
-      const context = { letters, rules, keyPathsOf: pathsOf, ...(part.only && { only: part.only }) };
+      const context = { letters, rules, keyPathsOf: pathsOf, counts, ...(part.only && { only: part.only }) };
       projections.push({ id: projectionId(spec), ...looked.expect(spec, own, context) });
       for (const unsure of part.unknown ?? []) looked.contribution({ unsure });
       for (const lost of part.lost ?? []) looked.contribution(lost);
@@ -135,7 +139,7 @@ export async function look(
       }
     }
     const all = [...stored, ...(await reading.beside(into, looked.places(), stored))];
-    found += all.length;
+    found += counts ? all.filter((doc) => counts(rowKey(doc, keyPaths), into.container, doc)).length : all.length;
     differences.push(...looked.differences(all, specs.map(projectionId)));
     screen.progress('compared', found);
   }
@@ -145,7 +149,7 @@ export async function look(
     differences.push(...one.differences);
     found += one.found;
   };
-  const context = { pipeline, model, state: services.place.state };
+  const context = { pipeline, model, state: services.place.state, counts };
   const embeds = others.filter((spec) => spec.kind === 'embed');
   for (const [, [first, ...more]] of groupedBy(embeds, ({ into }) => nameOf(into))) {
     const { children, parents } = await reading.children([first, ...more], first.into);

@@ -11,6 +11,7 @@ import {
 } from '../../pipeline/specs.ts';
 import { ownFields, recompute, rowKey } from '../../pipeline/oracle/recompute.ts';
 import type { Identity, Key } from '../../feed/reading/change.ts';
+import type { Counts } from './asked-part.ts';
 import type { ContributionPart } from './contributions.ts';
 import { type Derived, bound, tenantRef, withinOwnPart, wrongOwnFields } from './own-part.ts';
 import { type ParkedDocuments, identityText, parkedIdentityOf } from './parked.ts';
@@ -29,6 +30,8 @@ export interface LookContext {
   readonly keyPathsOf: (container: string) => readonly string[];
   /** Whether the document at a place is compared. Default: every one. */
   readonly only?: (place: string) => boolean;
+  /** Whether a document is counted. Default: every one. */
+  readonly counts?: Counts | undefined;
 }
 
 /** Compares the documents of one sink type with those that all projections that write it must produce. */
@@ -52,7 +55,7 @@ export class SinkLook {
 
   /** Recomputes a projection's documents; returns their number, and the number of sources that it refused. */
   expect(spec: ProjectionSpec, documentsOf: (of: SourceRef) => readonly Doc[], context: LookContext) {
-    const { letters, rules, keyPathsOf, only } = context;
+    const { letters, rules, keyPathsOf, only, counts } = context;
     const by = projectionId(spec);
     const who = (of: SourceRef, doc: Doc): Identity | undefined =>
       parkedIdentityOf(of.container, keyPathsOf(of.container), doc);
@@ -81,7 +84,8 @@ export class SinkLook {
       this.#expected.set(key, { row, derived, occupied });
     }
     this.#letters.push({ letters, spec });
-    return { expected: rows.size, refused };
+    const counted = counts ? [...rows].filter(([key, row]) => counts(key, this.#container, row)).length : rows.size;
+    return { expected: counted, refused };
   }
 
   /** The places of the expected documents: their key values and id. */

@@ -1,4 +1,3 @@
-import { canonical } from '../../base/json.ts';
 import { tenantRule } from '../../pipeline/tenant.ts';
 import { READ_LAG_MS, watchErasures } from '../../runtime/open-engine.ts';
 import { sourcesOf } from '../../pipeline/pipeline.ts';
@@ -8,8 +7,7 @@ import { type CompareOptions, compare } from './compare.ts';
 import type { Candidate } from './difference.ts';
 import type { Comparison } from './look.ts';
 import type { Drawn } from './reading/named-reading.ts';
-import { type Model, keyPathsOf } from '../../model/model.ts';
-import type { AskedTenant } from '../tenants/tenant-flag.ts';
+import { type AskedPart, countsOf, isAt, isOf, isUnder } from './asked-part.ts';
 import { type Passed, untilPassed } from '../projections/until-passed.ts';
 import { tenantIn, unjudged } from './unjudged.ts';
 import type { OtherSpec } from './verify-others.ts';
@@ -25,13 +23,11 @@ export interface Settled extends Comparison {
 
 type Looked = Required<Pick<CompareOptions, 'chosen' | 'kept' | 'others'>>;
 
-export interface SettleOptions extends Pick<CompareOptions, 'signal' | 'screen' | 'settings' | 'ofTenant'> {
+export interface SettleOptions extends Pick<CompareOptions, 'signal' | 'screen' | 'settings'>, AskedPart {
   /** How old a read may be, milliseconds. Default 5,000. */
   readonly readLagMs?: number | undefined;
   /** How long to wait for hosts that are behind, milliseconds. Default two minutes. */
   readonly patienceMs?: number | undefined;
-  /** Only sink documents under this partition key. */
-  readonly key?: readonly unknown[] | undefined;
 }
 
 /** How often changing differences are compared again. */
@@ -91,21 +87,21 @@ export async function settled(
   const { signal, screen, readLagMs, settings, key, ofTenant } = options;
   const erasures = watchErasures({ services, loaded });
   const rule = tenantRule(loaded.pipeline, loaded.model);
+  const counts = countsOf({ key, ofTenant }, loaded.model);
   const differingOf = (differing?: ReadonlySet<string>) => {
     const differs = (spec: ProjectionSpec | OtherSpec): boolean => differing?.has(projectionId(spec)) ?? true;
     return { chosen: chosen.filter(differs), others: others.filter(differs) };
   };
   const look: Looks['look'] = async (differing) => {
-    const asked = { signal, screen, readLagMs, settings, kept, ofTenant, ...differingOf(differing) };
+    const asked = { signal, screen, readLagMs, settings, kept, ofTenant, counts, ...differingOf(differing) };
     const again = drawn && (differing ? { ...drawn, read: undefined } : drawn);
     const found = await compare(loaded, services, { ...asked, drawn: again });
-    const within = key && `${canonical(key).slice(0, -1)},`;
     const erased = await erasures?.current();
     const differences = found.differences.filter(
       (one) =>
         // Its source documents wait for their removal, and its derived ones go too.
         !(rule && erased?.(tenantIn(rule, one, loaded.model))) &&
-        (within === undefined || one.document.startsWith(within)) &&
+        isUnder({ key }, one.document) &&
         (!ofTenant || isOf(ofTenant, one, loaded.model)),
     );
     const parked = found.parked.filter(
@@ -129,17 +125,4 @@ export async function settled(
     return { ...passed, isOnItsWay: unjudged(loaded, concerned, passed.deferred) };
   };
   return lasting({ look, wait });
-}
-
-/** Whether a difference is about a document of the tenant: by the level of its key, or by the field. */
-function isOf(asked: AskedTenant, { container, document, expected, found, tenant }: Candidate, model: Model): boolean {
-  if (tenant !== undefined) return tenant === asked.tenant;
-  const at = isAt(asked, container, JSON.parse(document) as unknown[], model);
-  return at ?? [expected, found].some((doc) => doc !== undefined && asked.owns(container, doc));
-}
-
-/** Whether a key is the tenant's; undefined: the tenant is no level of it. */
-function isAt({ value, rule }: AskedTenant, container: string, key: readonly unknown[], model: Model) {
-  const level = keyPathsOf(model, container).indexOf(`/${rule.field}`);
-  return level === -1 ? undefined : key[level] === value;
 }

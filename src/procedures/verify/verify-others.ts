@@ -19,6 +19,7 @@ import { entryId } from '../../pipeline/derived-ids.ts';
 import { tenantRuleOf } from '../../pipeline/tenant.ts';
 import { expectedFrom, readStarts } from '../../engine/views/starts.ts';
 import { type Model, keyPathsOf } from '../../model/model.ts';
+import type { Counts } from './asked-part.ts';
 import { type ParkedDocument, parkedIdentityOf, parkedOf } from './parked.ts';
 import type { Candidate, Difference } from './difference.ts';
 
@@ -33,6 +34,7 @@ interface OthersContext {
   readonly state: Container;
   /** Those with the dead letters of a sink outside. */
   readonly statesOf: (spec: OutsideSpec) => Promise<readonly Container[]>;
+  readonly counts?: Counts | undefined;
 }
 
 export interface OtherComparison {
@@ -52,7 +54,7 @@ export const othersOf = ({ embeds, effects }: Pipeline): OtherSpec[] => [
 
 /** Compares the embedded fields of children of a type, for each embed separately; those of other embeds count as found. */
 export async function* checkChildren(
-  { pipeline, model, documentsOf, state }: Omit<OthersContext, 'statesOf'>,
+  { pipeline, model, documentsOf, state, counts }: Omit<OthersContext, 'statesOf'>,
   specs: readonly EmbedSpec[],
   children: readonly Doc[],
 ): AsyncGenerator<OtherComparison> {
@@ -77,7 +79,8 @@ export async function* checkChildren(
       const evidence = digest([expected, raw['_etag']]);
       differences.push({ ...at, kind: 'different', fields, expected, found, evidence });
     }
-    const counted = { expected: children.length, refused, found: children.length };
+    const own = counts ? children.filter((child) => counts(rowKey(child, keyPaths), into.container, child)) : children;
+    const counted = { expected: own.length, refused, found: own.length };
     yield { id: projectionId(spec), ...counted, differences, parked: letters.documents };
   }
 }

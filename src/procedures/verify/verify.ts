@@ -7,12 +7,12 @@ import type { Screen } from '../screen.ts';
 import { plural, textTable, styled } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseDeclared, chooseProjection } from '../projections/choose.ts';
+import { type AskedPart, assertKey, sayNone } from './asked-part.ts';
 import { type Candidate, type Difference, innermost } from './difference.ts';
 import type { Comparison, LookOptions } from './look.ts';
 import { drawSample } from './sample/draw-sample.ts';
 import { type Settled, settled } from './until-stable.ts';
 import { type RepairedProjections, placeText, repair } from '../repair/repair.ts';
-import type { AskedTenant } from '../tenants/tenant-flag.ts';
 import { comparedHere } from '../projections/over-shards.ts';
 import { type MovedKeys, sayMoved } from './moved-meanwhile.ts';
 import { type NotCompared, notComparedOf, sayNotCompared } from './not-compared.ts';
@@ -59,6 +59,8 @@ export interface Verification extends Omit<Comparison, 'differences' | 'largeGro
   readonly moved?: readonly MovedKeys[];
   /** Absent: none refuses any, or it wasn't asked. */
   readonly untried?: readonly Untried[];
+  /** The key or the tenant that was asked for, if no sink document has it, expected or stored. Absent: one has it. */
+  readonly none?: string;
   /** The other copy, where one is compared. */
   readonly against?: AgainstResult;
   /** References of tables with rows whose other document is missing; such rows are no differences. Absent: none. */
@@ -107,15 +109,11 @@ export interface Sampled {
   readonly largeGroups: number;
 }
 
-export interface VerifyOptions {
+export interface VerifyOptions extends AskedPart {
   readonly signal: AbortSignal;
   readonly screen: Pick<Screen, 'progress'>;
   /** One projection, as name (its current version) or name@version; absent: all current ones. */
   readonly only?: string | undefined;
-  /** Only sink documents under this partition key. */
-  readonly key?: readonly unknown[] | undefined;
-  /** Only sink documents of this tenant. */
-  readonly ofTenant?: AskedTenant | undefined;
   /**
    * How old a read may be, milliseconds (ASM-A3); archived documents are read twice, this long apart. Default 5,000.
    */
@@ -156,11 +154,11 @@ interface Selection extends Required<Pick<LookOptions, 'chosen' | 'kept' | 'othe
   readonly beyond: readonly Beyond[];
 }
 
-/** What is compared in this place. Undefined: another place compares it. @throws UsageError `unsupported`, `not-found` */
+/** What is compared in this place. Undefined: another place compares it. @throws UsageError `unsupported`, `not-found`, `input-invalid` */
 export async function selectionOf(
   given: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
-  { only, sample, ofTenant }: Pick<VerifyOptions, 'only' | 'sample' | 'ofTenant'>,
+  { only, key, sample, ofTenant }: Pick<VerifyOptions, 'only' | 'key' | 'sample' | 'ofTenant'>,
 ): Promise<Selection | undefined> {
   const loaded = { ...given, pipeline: comparedHere(given.pipeline) };
   const { pipeline } = loaded;
@@ -192,8 +190,10 @@ export async function selectionOf(
   const [alone] = only === undefined || others.length > 0 ? [] : beyond;
   if (alone) throw notVerifiable(alone);
   if (only === undefined) return { loaded, chosen: kept, kept, others, beyond };
+  assertKey({ key }, other, loaded.model);
   if (other.length > 0) return { loaded, chosen: [], kept, others, beyond };
   const one = kept.find(({ name }) => name === only) ?? chooseProjection(pipeline, only);
+  assertKey({ key }, [one], loaded.model);
   return { loaded, chosen: [one], kept: kept.includes(one) ? kept : [...kept, one], others, beyond };
 }
 
@@ -214,7 +214,10 @@ export async function verify(
   const drawn = await drawSample(loaded, services, [...all, ...compared], options);
   const first = await settled(loaded, services, { ...looked, drawn }, options);
   if (!options.repair || first.differences.length === 0 || !options.settings)
-    return summary(first, null, beyond, options.sample);
+    return {
+      ...summary(first, null, beyond, options.sample),
+      ...(isNone(first, options, loaded) && { none: sayNone(options) }),
+    };
   let left = first;
   const done = { removed: 0, reset: 0, applied: 0, charge: 0 };
   let obstacles: ReadonlyMap<string, string> = new Map();
@@ -239,6 +242,17 @@ export async function verify(
   const repaired = new Set(first.differences.map(placeText).filter((place) => !still.has(place))).size;
   return summary(left, { ...done, repaired, unrepaired: unrepaired.slice(0, SHOWN) }, beyond);
 }
+
+/** Whether no document has what was asked for. Over shards, another place may have its documents. */
+const isNone = (
+  { documents, differences, moving, deferred, parked }: Settled,
+  { key, ofTenant, sample }: VerifyOptions,
+  { pipeline }: Selection['loaded'],
+): boolean =>
+  (key !== undefined || ofTenant !== undefined) &&
+  sample === undefined &&
+  !pipeline.part &&
+  documents.expected + documents.found + differences.length + moving + deferred + parked.length === 0;
 
 export const summary = (
   { projections, documents, differences, moving, behind, deferred, parked, largeGroups }: Settled,
@@ -312,6 +326,7 @@ export function formatVerification(
     untried = [],
     orphans,
     discarded,
+    none,
   }: Verification,
   { most, shows }: Listing = { most: PRINTED, shows: `--json shows up to ${SHOWN.toLocaleString('en-US')}` },
 ): string {
@@ -322,7 +337,11 @@ export function formatVerification(
     ),
     '',
     `${sampled ? `A sample of ${sampled.asked} of each type: recomputed` : 'Recomputed'} from ${plural(documents.sources, 'source document')} and compared with ${plural(documents.found, against ? 'document' : 'sink document')}${against ? ` of ${against.of}` : ''}: ${
-      different === 0 ? styled('green', 'no difference.') : styled('red', plural(different, 'difference'))
+      none !== undefined
+        ? `no sink document has ${none}, expected or stored: check it.`
+        : different === 0
+          ? styled('green', 'no difference.')
+          : styled('red', plural(different, 'difference'))
     }`,
   ];
   if (against?.oldest) {

@@ -241,7 +241,11 @@ export const projectionsVerify = defineOperation({
       return { steps, ru: 0 };
     }
     const services = await workspace.services();
-    const selected = await selectionOf(await workspace.pipeline(), services, { only: name, sample });
+    const selected = await selectionOf(await workspace.pipeline(), services, {
+      only: name,
+      sample,
+      ...(key !== undefined && { key: parsedKey(key) }),
+    });
     if (sample !== undefined)
       return { steps: [`draw ${sample} of the documents of each type and compare them`], ru: 0 };
     let documents = 0;

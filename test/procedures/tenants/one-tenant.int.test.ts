@@ -71,6 +71,36 @@ it('a verification of one tenant verifies and repairs its documents', async () =
   expect((await cli(['projections', 'verify', '--repair', '--key', '["s1"]'])).stderr).toContain('none is named');
 });
 
+it('a verification of a key or a tenant counts its documents, and does not say that one without any is right', async () => {
+  const verify = async (...args: string[]) => {
+    const { code, stdout, stderr } = await cli(['projections', 'verify', 'days', ...args]);
+    return { code, text: stdout + stderr };
+  };
+  const counts = async (...args: string[]) => (await json('projections', 'verify', 'days', ...args)).value;
+  expect(await counts()).toMatchObject({ documents: { expected: 2, found: 2 }, different: 2 });
+  expect(await counts('--key', '["s1"]')).toMatchObject({
+    documents: { expected: 1, found: 1 },
+    projections: [{ expected: 1 }],
+    different: 1,
+  });
+  for (const [flag, none, what] of [
+    ['--key', '["zz"]', 'the key ["zz"]'],
+    ['--tenant', 's9', 'the tenant s9'],
+  ] as const) {
+    expect(await counts(flag, none)).toMatchObject({ documents: { expected: 0, found: 0 }, none: what });
+    expect(await verify(flag, none)).toMatchObject({
+      code: 0,
+      text: expect.stringContaining(`0 sink documents: no sink document has ${what}, expected or stored: check it.`),
+    });
+  }
+  for (const key of ['[]', '["s1","day","more"]'])
+    for (const more of [[], ['--repair', '--dry-run'], ['--dry-run']])
+      expect(await verify('--key', key, ...more)).toMatchObject({
+        code: 2,
+        text: expect.stringContaining('and the key of Days is /storeId'),
+      });
+});
+
 it('a look at one tenant shows its dead letters and its changes by hand', async () => {
   const letters = new DeadLetters(stage.services.place.state);
   const parked = (id: string, tenant: string): Refusal => ({

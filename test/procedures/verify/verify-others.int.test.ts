@@ -33,6 +33,11 @@ test('an embedded field that is not as its parent says is told, and nothing that
     different: 1,
     differences: [{ container: 'Catalog', document: '["s","p","wrong"]', kind: 'different', fields: ['currency'] }],
   });
+  const under = async (...key: string[]) =>
+    verify(stage.loaded, stage.services, { signal, screen, only, key, readLagMs: 0 });
+  expect(await under('s', 'p')).toMatchObject({ documents: { expected: 2, found: 2 }, different: 1 });
+  expect(await under('s', 'q')).toMatchObject({ documents: { expected: 0, found: 0 }, none: 'the key ["s","q"]' });
+  await expect(under('s', 'p', 'wrong')).rejects.toThrow('has 3 values');
 });
 
 test('of one tenant the children of its parents are compared, and no others are read', async () => {

@@ -100,6 +100,7 @@ it('a verb refuses what a kind can’t do, with the command that can', async () 
   const answer = async (...args: string[]) => (await projections(...args)).stderr;
   expect(await answer('replay', 'mail')).toContain('projections rerun mail');
   expect(await answer('rebuild', 'mail')).toContain('mail@1 is a react');
+  expect(await answer('verify', 'search', '--key', '["a"]')).toContain('the sink of search is no container');
   expect(await answer('rebuild', 'out')).toContain('projections replay out');
   expect(await answer('rebuild', 'cache')).toMatch(/declares no rebuild.*\n.*projections replay cache/);
   expect(await answer('rebuild', 'boards')).toMatch(/declares no reset.*\n.*projections replay boards/);

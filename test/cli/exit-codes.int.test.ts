@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { useStage } from '../support/each-stage.ts';
 import { SHOP, type Stage } from '../support/stage.ts';
 import { cli } from './cli.ts';
@@ -23,4 +23,15 @@ it('`run --once`, `projections verify` and `doctor` end with 1 while a change is
   expect(await codeOf(...run)).toBe(0);
   expect(await codeOf('projections', 'verify')).toBe(0);
   expect(await codeOf('doctor')).toBe(0);
+});
+
+it('`projections list` ends as `status` does where the account can’t be reached, with the cause, and lists what is declared without one', async () => {
+  vi.stubEnv('COSMOS', 'AccountEndpoint=http://127.0.0.1:9/;AccountKey=QUJD');
+  for (const verb of [['status'], ['projections', 'list']])
+    expect(await cli([...verb, '--pipeline', SHOP])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('connect ECONNREFUSED'),
+    });
+  vi.stubEnv('COSMOS', '');
+  expect(await codeOf('projections', 'list')).toBe(0);
 });

@@ -21,7 +21,7 @@ export interface ListedProjection {
   readonly with: readonly string[];
   /** null: a publish or an ingest never takes anything back, and a custom runner decides for itself. */
   readonly onDelete: 'remove' | 'keep' | null;
-  /** `unknown`: no account is reachable, or no host has read a change yet. */
+  /** `unknown`: no account is set, or no host has read a change yet. */
   readonly state:
     | 'current'
     | 'resetting'

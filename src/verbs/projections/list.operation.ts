@@ -16,15 +16,13 @@ import {
   streamRows,
 } from '../../procedures/projections/projection-rows.ts';
 
-/** Undefined without an account: the list of the declared projections is useful even then. */
-async function readUnlessUnreachable<T>(
-  workspace: Workspace,
-  read: (state: Container) => Promise<T>,
-): Promise<T | undefined> {
+/** Undefined where no account is set, or nothing is stored: the list of the declared projections is useful even then. */
+async function readIfAny<T>(workspace: Workspace, read: (state: Container) => Promise<T>): Promise<T | undefined> {
   try {
     return await read((await workspace.services()).global.state);
   } catch (error) {
-    if (error instanceof UsageError || failureOf(error).kind === 'not-found') return undefined;
+    const unset = error instanceof UsageError && error.code === 'setting-missing';
+    if (unset || failureOf(error).kind === 'not-found') return undefined;
     throw error;
   }
 }
@@ -38,9 +36,9 @@ export const projectionsList = defineOperation({
   input: z.object({}),
   run: async (_, { workspace }) => {
     const { pipeline } = await workspace.pipeline();
-    const views = await readUnlessUnreachable(workspace, (state) => new Views(state, pipeline.name).read());
+    const views = await readIfAny(workspace, (state) => new Views(state, pipeline.name).read());
     const rows = pipeline.projections.map((spec) => projectionRowOf(spec, views));
-    const starts = await readUnlessUnreachable(workspace, (state) => readStarts(state, pipeline.name));
+    const starts = await readIfAny(workspace, (state) => readStarts(state, pipeline.name));
     return [...rows, ...otherRows(pipeline, views), ...streamRows(pipeline, views)].map((row) => ({
       ...row,
       paused: Boolean(views?.[splitId(row.id).name]?.paused),

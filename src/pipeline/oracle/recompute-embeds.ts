@@ -3,7 +3,7 @@
 import { typeRules } from '../discriminator.ts';
 import { isEmptied } from '../emptied.ts';
 import type { Doc, EmbedSpec, SourceRef, SourceRules } from '../specs.ts';
-import { visible, named } from './recompute.ts';
+import { named, ownFields, visible } from './recompute.ts';
 
 export interface ExpectedChild {
   readonly raw: Doc;
@@ -31,7 +31,7 @@ export function* recomputeEmbeds(
   }));
   const { deleted } = typeRules(rules, first.into);
   for (const raw of documentsOf(first.into)) {
-    const found = visible(raw);
+    const found = ownFields(raw);
     let child = found;
     for (const { spec, find } of parents) {
       try {
@@ -74,7 +74,7 @@ function finder(
   const ofItem = Object.entries(spec.each?.on ?? {});
   const known = new Map<string, Doc | 'deleted'>();
   for (const raw of parents) {
-    const stored = visible(raw);
+    const stored = ownFields(raw);
     const parent = upcast ? upcast(stored) : stored;
     const key = named([...ofChild, ...ofItem].map(([field]) => parent[field]));
     if (key === undefined) continue;

@@ -4,7 +4,7 @@ import { exampleValueAt } from '../../model/model.ts';
 import { typeRules } from '../discriminator.ts';
 import { isEmptied } from '../emptied.ts';
 import type { Doc, OutsideSpec, SourceRules } from '../specs.ts';
-import { visible } from './recompute.ts';
+import { ownFields } from './recompute.ts';
 import { entryId } from '../derived-ids.ts';
 
 /** The rows by their ids. `docs`: the source's present documents, including those with a delete marker. */
@@ -18,7 +18,7 @@ export function recomputeRows(
   const rows = new Map<string, unknown>();
   for (const raw of docs) {
     try {
-      const stored = visible(raw);
+      const stored = ownFields(raw);
       const doc = upcast ? upcast(stored) : stored;
       if (isEmptied(raw) || (deleted?.(doc) && spec.onDelete === 'remove')) continue;
       if (spec.where && !spec.where(doc)) continue;

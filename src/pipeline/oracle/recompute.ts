@@ -118,8 +118,10 @@ const SYSTEM = new Set(['_rid', '_self', '_etag', '_attachments', '_ts', '_lsn',
 
 /** A document as plain stored JSON, without the fields that Cosmos DB and Millrace add. */
 export function visible(doc: Doc): Doc {
-  const stored: unknown = JSON.parse(JSON.stringify(ownFields(doc)));
-  return isObject(stored) ? stored : {};
+  const stored: unknown = JSON.parse(JSON.stringify(doc));
+  if (!isObject(stored)) return {};
+  for (const name of SYSTEM) Reflect.deleteProperty(stored, name);
+  return stored;
 }
 
 /**

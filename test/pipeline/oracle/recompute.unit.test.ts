@@ -167,3 +167,25 @@ test('a function that changes what it is given leaves the stored document as it 
   expect(Object.getOwnPropertyDescriptor(row, '__proto__')?.value).toEqual({ of: 'it' });
   expect(JSON.stringify(stored)).toBe(before);
 });
+
+test('a row is what JSON makes of it', () => {
+  class Money {
+    readonly #cents = 5;
+    toJSON(): string {
+      return `${this.#cents} ct`;
+    }
+  }
+  const mapped = {
+    id: 'x',
+    at: new Date(0),
+    in: [{ at: new Date(1), price: new Money() }],
+    no: undefined,
+    odd: Number.NaN,
+  };
+  expect(visible(mapped)).toEqual({
+    id: 'x',
+    at: '1970-01-01T00:00:00.000Z',
+    in: [{ at: '1970-01-01T00:00:00.001Z', price: '5 ct' }],
+    odd: null,
+  });
+});

@@ -3,7 +3,7 @@ import { namesLevel } from '../../../base/key-level.ts';
 import { canonical, digest, isObject } from '../../../base/json.ts';
 import { splitPath } from '../../../cosmos/paths.ts';
 import { isOfType, typeRules } from '../../../pipeline/discriminator.ts';
-import { rowKey, visible } from '../../../pipeline/oracle/recompute.ts';
+import { ownFields, rowKey } from '../../../pipeline/oracle/recompute.ts';
 import { sourcesOf } from '../../../pipeline/pipeline.ts';
 import {
   type CopySpec,
@@ -203,7 +203,7 @@ export class NamedReading implements Reading {
   #readable(docs: readonly Doc[], convert: (doc: Doc) => Doc): Doc[] {
     return docs.flatMap((doc) => {
       try {
-        return [convert(visible(doc))];
+        return [convert(ownFields(doc))];
       } catch {
         return [];
       }

@@ -34,8 +34,7 @@ export async function views(
 function viewFindings(name: string, all: ViewsByName, pipeline: Pipeline): DoctorFinding[] {
   const view = all[name];
   // Only they have versions side by side; the view of another says that it is paused, or filled again.
-  const declared = pipeline.projections.filter((spec) => spec.name === name).map(projectionId);
-  if (declared.length > 0 && !view?.current)
+  if (!view?.current && pipeline.projections.some((spec) => spec.name === name))
     return [
       doubtful(
         'views',

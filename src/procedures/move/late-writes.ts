@@ -17,7 +17,7 @@ import { movingOf } from './move.ts';
 import { type MoveOptions, movePlacesOf } from './options.ts';
 import { spanOf } from './spans.ts';
 import { type Moving, accessTo, acknowledged, progressOf } from './moving.ts';
-import { type MoveDocument, MoveRecord, isUnfinished, movesOf, underWay } from './record.ts';
+import { type MoveDocument, MoveRecord, isUnfinished, moveNamed, movesOf, underWay } from './record.ts';
 import { type MovedContainer, movedContainers } from './side.ts';
 
 type Stored = Readonly<Record<string, unknown>>;
@@ -86,11 +86,7 @@ async function openEnded(
 ): Promise<Moving> {
   const { map, maps, signal } = options;
   const moves = await movesOf(maps, map.name, signal);
-  const found = moves.find((one) => one.id === id);
-  if (!found)
-    throw sharedError('not-found', `There is no move ${id} of ${map.name}`, {
-      hint: `Run \`millrace shards moves ${map.name}\` to see the moves.`,
-    });
+  const found = moveNamed(moves, id, map.name);
   const busy = moves.find((one) => isUnfinished(one) && spansOverlap(one, found));
   if (busy) throw underWay(busy);
   const places = await movePlacesOf(options, found);

@@ -7,7 +7,6 @@ import type { KeySpan } from '../../shards/keys/spans.ts';
 import type { Mapping, Shard } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { positionsNow } from '../positions-now.ts';
-import { sharedError } from '../../base/shared-errors.ts';
 import { operationsError } from '../errors.ts';
 import { clearSource, clearTarget, followLate } from './clear.ts';
 import { takeCold } from './cold.ts';
@@ -32,7 +31,7 @@ import {
 } from './moving.ts';
 import { carryLetters, countMovedLetters } from './letters.ts';
 import { prepare } from './prepare.ts';
-import { type ContainerProgress, MoveRecord, heldBy, movesOf, ofKeys, ownerOf, underWay } from './record.ts';
+import { type ContainerProgress, MoveRecord, heldBy, moveNamed, movesOf, ofKeys, ownerOf, underWay } from './record.ts';
 import { type MovedContainer, movedContainers } from './side.ts';
 
 export interface Moved extends Partial<SwitchPaused> {
@@ -127,11 +126,7 @@ export async function planMove(
  */
 export async function cancelMove(options: MoveOptions, id: string): Promise<Moved> {
   const { map, maps, signal, clock = systemClock, takeOver: force = false } = options;
-  const found = (await movesOf(maps, map.name, signal)).find((one) => one.id === id);
-  if (!found)
-    throw sharedError('not-found', `There is no move ${id} of ${map.name}`, {
-      hint: `Run \`millrace shards moves ${map.name}\` to see the moves.`,
-    });
+  const found = moveNamed(await movesOf(maps, map.name, signal), id, map.name);
   const places = await movePlacesOf(options, found);
   const containers = await movedContainers(map, found, places);
   await map.settle();

@@ -1,5 +1,5 @@
 // What all steps of a move work with.
-import { mappingOfMove } from './spans.ts';
+import { mappingOfMove, noMapping } from './spans.ts';
 import type { Container } from '@azure/cosmos';
 import type { BlobStore } from '../../access/blob-store.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -73,9 +73,7 @@ export const accessTo = ({ signal, meter }: Moving, { database }: MovePlace): Co
 export async function mappingNow({ map, record }: Moving): Promise<Mapping> {
   const mapping = await mappingOfMove(map, record.now);
   if (mapping) return mapping;
-  throw sharedError('not-found', `No mapping of ${map.name} is exactly ${record.now.keys} any more`, {
-    hint: `Run \`millrace shards show ${map.name}\` to see the mappings.`,
-  });
+  throw noMapping(map, record.now.keys);
 }
 
 export function hostsOf(moving: Moving, place: MovePlace, monitored: Container): MoveHosts | undefined {

@@ -89,6 +89,15 @@ export async function movesOf(maps: Container, map: string, signal: AbortSignal)
   return found.toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 }
 
+/** @throws UsageError `not-found` */
+export function moveNamed(moves: readonly MoveDocument[], id: string, map: string): MoveDocument {
+  const found = moves.find((one) => one.id === id);
+  if (found) return found;
+  throw sharedError('not-found', `There is no move ${id} of ${map}`, {
+    hint: `Run \`millrace shards moves ${map}\` to see the moves.`,
+  });
+}
+
 /** The stored record of one move, as one process changes it. */
 export class MoveRecord {
   readonly #claim: Claim<MoveDocument> | undefined;

@@ -1,4 +1,6 @@
 // The keys of mappings and of moves, as codes.
+import type { MillraceError } from '../../base/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { encodeKey } from '../../shards/keys/key-type.ts';
 import { type KeySpan, isSameSpan } from '../../shards/keys/spans.ts';
 import type { InspectedMapping, KeyValue, ShardMap } from '../../shards/index.ts';
@@ -17,3 +19,8 @@ export function spanOf({ keyType }: Pick<ShardMap, 'keyType'>, { key, low, high 
 /** The mapping of exactly the keys of a move. */
 export const mappingOfMove = async (map: ShardMap, move: KeySpan): Promise<InspectedMapping | undefined> =>
   (await map.inspect()).mappings.find((one) => isSameSpan(spanOf(map, one), move));
+
+export const noMapping = ({ name }: ShardMap, keys: string): MillraceError =>
+  sharedError('not-found', `No mapping of ${name} is exactly ${keys} any more`, {
+    hint: `Run \`millrace shards show ${name}\` to see the mappings.`,
+  });

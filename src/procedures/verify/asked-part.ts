@@ -44,14 +44,19 @@ export function assertKey(
   }
 }
 
-export const isUnder = ({ key }: AskedPart, document: string): boolean =>
-  key === undefined || document.startsWith(`${canonical(key).slice(0, -1)},`);
+/** Whether a document, by its key values and id as canonical JSON, is under the key. */
+export function underOf({ key }: AskedPart): (document: string) => boolean {
+  if (key === undefined) return () => true;
+  const within = `${canonical(key).slice(0, -1)},`;
+  return (document) => document.startsWith(within);
+}
 
 /** Undefined: every document is counted. */
 export function countsOf({ key, ofTenant }: AskedPart, model: Model): Counts | undefined {
   if (key === undefined && !ofTenant) return undefined;
+  const isUnder = underOf({ key });
   return (document, container, doc) =>
-    isUnder({ key }, document) &&
+    isUnder(document) &&
     // The rows of a table are read by tenant.
     (!ofTenant ||
       !containerOf(model, container) ||

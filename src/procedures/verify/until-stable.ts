@@ -7,7 +7,7 @@ import { type CompareOptions, compare } from './compare.ts';
 import type { Candidate } from './difference.ts';
 import type { Comparison } from './look.ts';
 import type { Drawn } from './reading/named-reading.ts';
-import { type AskedPart, countsOf, isAt, isOf, isUnder } from './asked-part.ts';
+import { type AskedPart, countsOf, isAt, isOf, underOf } from './asked-part.ts';
 import { type Passed, untilPassed } from '../projections/until-passed.ts';
 import { tenantIn, unjudged } from './unjudged.ts';
 import type { OtherSpec } from './verify-others.ts';
@@ -88,6 +88,7 @@ export async function settled(
   const erasures = watchErasures({ services, loaded });
   const rule = tenantRule(loaded.pipeline, loaded.model);
   const counts = countsOf({ key, ofTenant }, loaded.model);
+  const isUnder = underOf({ key });
   const differingOf = (differing?: ReadonlySet<string>) => {
     const differs = (spec: ProjectionSpec | OtherSpec): boolean => differing?.has(projectionId(spec)) ?? true;
     return { chosen: chosen.filter(differs), others: others.filter(differs) };
@@ -101,7 +102,7 @@ export async function settled(
       (one) =>
         // Its source documents wait for their removal, and its derived ones go too.
         !(rule && erased?.(tenantIn(rule, one, loaded.model))) &&
-        isUnder({ key }, one.document) &&
+        isUnder(one.document) &&
         (!ofTenant || isOf(ofTenant, one, loaded.model)),
     );
     const parked = found.parked.filter(

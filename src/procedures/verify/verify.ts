@@ -190,10 +190,10 @@ export async function selectionOf(
   const [alone] = only === undefined || others.length > 0 ? [] : beyond;
   if (alone) throw notVerifiable(alone);
   if (only === undefined) return { loaded, chosen: kept, kept, others, beyond };
-  assertKey({ key }, other, loaded.model);
-  if (other.length > 0) return { loaded, chosen: [], kept, others, beyond };
-  const one = kept.find(({ name }) => name === only) ?? chooseProjection(pipeline, only);
-  assertKey({ key }, [one], loaded.model);
+  const one =
+    other.length > 0 ? undefined : (kept.find(({ name }) => name === only) ?? chooseProjection(pipeline, only));
+  assertKey({ key }, one ? [one] : other, loaded.model);
+  if (!one) return { loaded, chosen: [], kept, others, beyond };
   return { loaded, chosen: [one], kept: kept.includes(one) ? kept : [...kept, one], others, beyond };
 }
 

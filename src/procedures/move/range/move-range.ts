@@ -13,7 +13,7 @@ import { keyedPart } from '../keyed-part.ts';
 import { leftEndingOf, saying } from '../left.ts';
 import { type Moved, cancelMove, moveMapping } from '../move.ts';
 import type { MoveOptions } from '../options.ts';
-import { mappingOfMove, spanOf } from '../spans.ts';
+import { mappingOfMove, noMapping, spanOf } from '../spans.ts';
 import { type RangeDocument, batchesOf, beginRange, isOpen, rangesOf, saveRange } from './range-record.ts';
 import { type MoveDocument, isSilent, isUnfinished, movesOf, ofKeys } from '../record.ts';
 
@@ -161,9 +161,7 @@ async function finish(options: MoveOptions, move: MoveDocument): Promise<Moved> 
   const mapping = await mappingOfMove(map, move);
   const target = (await map.shards()).find(({ id }) => id === move.to);
   if (mapping && target) return moveMapping(options, mapping, target);
-  throw sharedError('not-found', `No mapping of ${map.name} is exactly ${move.keys} any more`, {
-    hint: `Run \`millrace shards show ${map.name}\` to see the mappings.`,
-  });
+  throw noMapping(map, move.keys);
 }
 
 const within = async (map: ShardMap, range: KeySpan): Promise<InspectedMapping[]> =>
